@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from .errors import ServerFull as ServerFull
     from .errors import ServerMissing as ServerMissing
     from .errors import ServerReadOnly as ServerReadOnly
+    from .errors import Signal as Signal
     from .errors import Snooze as Snooze
     from .errors import UnknownJob as UnknownJob
     from .errors import UnknownOption as UnknownOption
@@ -82,6 +83,7 @@ _HOMES = {
         "ServerFull",
         "ServerMissing",
         "ServerReadOnly",
+        "Signal",
         "Snooze",
         "UnknownJob",
         "UnknownOption",
@@ -96,7 +98,7 @@ _HOMES = {
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
-__all__ = ["__version__", *sorted(_HOME_OF)]  # noqa: PLE0604
+__all__ = ["__version__", *sorted(_HOME_OF)]
 
 
 def __getattr__(name: str) -> Any:
