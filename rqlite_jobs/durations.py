@@ -102,6 +102,15 @@ def instant_ms(when: datetime, *, what: str = "run_at") -> int:
     return max(0, _ceil_ms(when - _EPOCH))
 
 
+def instant(ms: int) -> datetime:
+    """Turn milliseconds since 1970 into a datetime in UTC.
+
+    >>> instant(1_940_637_600_000).isoformat()
+    '2031-07-01T02:00:00+00:00'
+    """
+    return _EPOCH + timedelta(milliseconds=ms)
+
+
 def _text_ms(text: str, what: str) -> int:
     """Read text with units."""
     match = _TEXT.fullmatch(text) if len(text) <= 100 else None

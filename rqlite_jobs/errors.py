@@ -29,6 +29,8 @@ Signal                                          a handler raises these to say ho
 └── Bury                                        hopeless: straight to the dead
 """
 
+import difflib
+from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any
 
@@ -261,3 +263,16 @@ def _delay_ms(delay: str | float | timedelta, signal: str) -> int:
     from rqlite_jobs.durations import to_ms  # not at the top: durations raises the errors of this module
 
     return max(0, to_ms(delay, what=f"the delay of {signal}", signed=True))
+
+
+def nearest(found: object, known: Iterable[str]) -> str:
+    """Suggest the known word that is most like the one found, else list them all.
+
+    >>> nearest("retrn", ["return", "raise"])
+    "Did you mean 'return'?"
+    """
+    words = list(known)
+    match = difflib.get_close_matches(str(found), words, n=1)
+    if match:
+        return f"Did you mean {match[0]!r}?"
+    return f"Known are: {', '.join(words)}." if words else ""

@@ -48,7 +48,7 @@ def is_plain(value: Any, room: int = MAX_DEPTH) -> bool:
     if kind is str or value is None or kind is bool:
         return True
     if kind is int:
-        return _INT_MIN <= value <= _INT_MAX
+        return bool(_INT_MIN <= value <= _INT_MAX)
     if kind is float:
         return bool(value - value == 0.0)  # false for NaN and the infinities
     if kind is list:

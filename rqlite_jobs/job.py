@@ -1,0 +1,243 @@
+"""The job: what a caller holds, what a producer sends, and what lies in the server."""
+
+import os
+import random
+import re
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Generic, Protocol, Self, TypeVar
+
+from rqlite_jobs.errors import RqjError
+from rqlite_jobs.lock import MODE_OF, Lock
+
+R_co = TypeVar("R_co", covariant=True)
+
+_LAST_MS = 253_402_300_799_999  # the end of the year 9999, beyond which no datetime goes
+
+
+class Source(Protocol):
+    """Where a `Job` asks about itself: the App."""
+
+    def job_by_id(self, id: str, /) -> "Job[Any]":
+        """Read a job."""
+        ...
+
+    async def ajob_by_id(self, id: str, /) -> "Job[Any]":
+        """Read a job."""
+        ...
+
+    def cancel_job(self, id: str, /) -> bool:
+        """Cancel a job; True: it will never start."""
+        ...
+
+    async def acancel_job(self, id: str, /) -> bool:
+        """Cancel a job; True: it will never start."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Job(Generic[R_co]):
+    """A job as it was when it was enqueued or read. It never changes; `refresh` reads it anew.
+
+    Attributes:
+        id: its id, 20 characters unless the caller chose one.
+        name: the name of its handler; empty where its record could not be read.
+        queue: the queue it is in.
+        args: positional arguments of the call.
+        kwargs: keyword arguments of the call.
+        outcome: what became of the enqueue (`enqueued`, `duplicate`, `rejected`); None on a job read later.
+        holder_id: the job that holds the lock, in every outcome but `enqueued`.
+        state: `ready`, `scheduled`, `running`, `dead`, `done`, `cancelled`.
+        attempts: starts that were neither handed back nor snoozed.
+        crashes: those attempts that ended with their process.
+        last_error: the repr of the last exception, at most 4 KiB.
+        traceback: its traceback, at most 32 KiB.
+        lock_key: the key of its lock, None without one.
+        run_at: when it is due, while it is scheduled.
+        enqueued_at: when the server took it.
+        started_at: when its running attempt started.
+        finished_at: when it was done, or died.
+    """
+
+    id: str
+    name: str = ""
+    queue: str = ""
+    args: tuple[Any, ...] = ()
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+    outcome: str | None = None
+    holder_id: str | None = None
+    state: str = ""
+    attempts: int = 0
+    crashes: int = 0
+    last_error: str | None = None
+    traceback: str | None = None
+    lock_key: str | None = None
+    run_at: datetime | None = None
+    enqueued_at: datetime | None = None
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    _app: Source | None = field(default=None, compare=False)
+
+    def refresh(self) -> "Job[R_co]":
+        """Read the job as it is now.
+
+        Raises:
+            JobNotFound: nothing of it is left.
+            Unreachable: the server does not answer.
+        """
+        return self._source().job_by_id(self.id)
+
+    async def arefresh(self) -> "Job[R_co]":
+        """Read the job as it is now: `refresh` for async code."""
+        return await self._source().ajob_by_id(self.id)
+
+    def cancel(self) -> bool:
+        """Keep the job from running.
+
+        Returns:
+            True: it will never start. False: it is running, has ended, or is not known.
+
+        Raises:
+            Unreachable: the server does not answer.
+        """
+        return self._source().cancel_job(self.id)
+
+    async def acancel(self) -> bool:
+        """Keep the job from running: `cancel` for async code."""
+        return await self._source().acancel_job(self.id)
+
+    def __hash__(self) -> int:
+        return hash(self.id)
+
+    def __repr__(self) -> str:
+        # Without the arguments: they may be secret, and reprs end in logs.
+        facts = [f"{name}={getattr(self, name)!r}" for name in ("id", "name", "queue", "state")]
+        if self.outcome:
+            facts.append(f"outcome={self.outcome!r}")
+        return f"Job({', '.join(facts)})"
+
+    def _source(self) -> Source:
+        if self._app is None:
+            raise RqjError(f"{self!r} belongs to no app.", hint="Read it with app.job_by_id(id).")
+        return self._app
+
+
+@dataclass(frozen=True, slots=True)
+class NewJob:
+    """A call that was bound and encoded, ready to be sent.
+
+    Attributes:
+        id: its id.
+        queue: where it goes.
+        payload: what `codec.encode` made of the call.
+        level: its place among the levels of its queue; 0 without priorities.
+        delay_ms: how long from the server's now until it is due; None: now.
+        run_at_ms: when it is due, in ms since 1970; None: now. Never together with `delay_ms`.
+        lock: the lock it asks for.
+        name, args, kwargs: the call itself, for the handle that the caller gets.
+    """
+
+    id: str
+    queue: str
+    payload: bytes
+    level: int = 0
+    delay_ms: int | None = None
+    run_at_ms: int | None = None
+    lock: Lock | None = None
+    name: str = ""
+    args: tuple[Any, ...] = ()
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A job as it lies in the hash `jobs`; lua/lib/record.lua reads and writes the same.
+
+        1 NUL queue NUL level NUL enqueued_ms NUL {tag value NUL} NUL payload
+
+    Attributes:
+        queue: the queue it belongs to.
+        level: its level in that queue, 0-9.
+        enqueued_at_ms: when the server took it.
+        mode: the mode of its lock, a key of `lock.MODES`; empty without a lock.
+        lock_key: the key of its lock; empty without a lock.
+        lock_ttl_ms: the ttl of its lock; 0: it lives with the job.
+        payload: empty where it lies in the hash `bodies`.
+    """
+
+    queue: str
+    level: int
+    enqueued_at_ms: int
+    mode: str = ""
+    lock_key: str = ""
+    lock_ttl_ms: int = 0
+    payload: bytes = b""
+
+    @classmethod
+    def read(cls, raw: bytes) -> Self | None:
+        """Read a record; None where it is not one of ours.
+
+        >>> Record.read(bytes(1).join([b"1", b"sales", b"0", b"1700000000000", b"", b'["crunch_sales"]'])).queue
+        'sales'
+        """
+        head = _HEAD.match(raw)
+        if head is None:
+            return None
+        tags = {tag[:1]: tag[1:] for tag in head["tags"].split(b"\0")}
+        try:
+            found = cls(
+                queue=head["queue"].decode(),
+                level=int(head["level"]),
+                enqueued_at_ms=int(head["enqueued_ms"]),
+                mode=_mode(tags.get(b"m", b"").decode()),
+                lock_key=tags.get(b"k", b"").decode(),
+                lock_ttl_ms=int(tags.get(b"t", b"0")),
+                payload=raw[head.end() :],
+            )
+        except ValueError:
+            return None
+        whole = bool(found.mode) == bool(found.lock_key) and found.enqueued_at_ms <= _LAST_MS
+        return found if whole else None
+
+
+_HEAD = re.compile(
+    rb"1\0(?P<queue>[^\0]+)\0(?P<level>[0-9])\0(?P<enqueued_ms>[0-9]{1,15})\0(?P<tags>(?:[a-z][^\0]*\0)*)\0"
+)
+
+_DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_PAIRS = [one + two for one in _DIGITS for two in _DIGITS]
+_random = random.Random()  # our own: random.seed() in an application must not make ids repeat
+_last_prefix = (0, "")
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_random.seed)
+
+
+def new_id() -> str:
+    """Make an id: 20 characters of base 62; 8 tell the time in ms, 2 the partition, and 10 are random.
+
+    As text they sort by time. They differ between threads, processes and forks, whatever `random.seed` does.
+
+    Cost: about 1 us.
+    """
+    global _last_prefix
+    now_ms = time.time_ns() // 1_000_000
+    prefix_ms, prefix = _last_prefix
+    if now_ms != prefix_ms:
+        prefix = _base62(now_ms, 4) + "00"
+        _last_prefix = (now_ms, prefix)
+    return prefix + _base62(_random.getrandbits(64), 5)
+
+
+def _base62(number: int, pairs: int) -> str:
+    """The last digits of a number: `pairs` times two."""
+    text = ""
+    for _ in range(pairs):
+        number, rest = divmod(number, 3844)
+        text = _PAIRS[rest] + text
+    return text
+
+
+def _mode(letter: str) -> str:
+    return MODE_OF.get(letter, letter)
