@@ -1,0 +1,59 @@
+#!lua flags=allow-oom
+--- Put waiting jobs among the dead by hand, with a reason.
+-- Answers with a word for each id, in order: `buried`, or what the job is instead.
+local jobs_key         = KEYS[1]  -- hash    id -> record
+local bodies_key       = KEYS[2]  -- hash    id -> payload over 2 KiB
+local tries_key        = KEYS[3]  -- hash    id -> what went wrong so far
+local errors_key       = KEYS[4]  -- hash    id -> traceback
+local where_key        = KEYS[5]  -- hash    id -> worker, of running jobs with a lock
+local ends_key         = KEYS[6]  -- hash    id -> how a finished job ended
+local gone_key         = KEYS[7]  -- hash    id -> word about a job that is gone
+local workers_key      = KEYS[8]  -- zset    worker by lease end
+local fallen_key       = KEYS[9]  -- zset    workers being recovered
+local locks_key        = KEYS[10] -- zset    lock key by until_ms
+local totals_key       = KEYS[11] -- hash    lifetime counters
+local ready_prefix     = KEYS[12] -- lists   .. queue:level: ids ready to run
+local scheduled_prefix = KEYS[13] -- zsets   .. queue: ids by run_at_ms
+local running_prefix   = KEYS[14] -- hashes  .. worker: id -> kind and token
+local lock_prefix      = KEYS[15] -- strings .. lock key: holder
+local lane_prefix      = KEYS[16] -- strings .. lane: last nonce and answer
+local tombs_prefix     = KEYS[17] -- hashes  .. queue: ids cancelled while ready
+local dead_key         = KEYS[18] -- list    dead ids, newest on the left
+local lane_name        = ARGV[1]
+local nonce            = ARGV[2]            -- 11 characters, this request's own
+local asked_ms         = tonumber(ARGV[3])  -- -1: ask the server
+local lock_safety_ms   = tonumber(ARGV[4])
+local dead_max         = tonumber(ARGV[5])
+local dead_age_ms      = tonumber(ARGV[6])
+local reason           = ARGV[7]
+local ids, ids_at      = ARGV, 8            -- from here on the ids
+--- @include lib/lane.lua
+--- @include lib/clock.lua
+--- @include lib/batch.lua
+--- @include lib/record.lua
+--- @include lib/tries.lua
+--- @include lib/place.lua
+--- @include lib/lock.lua
+--- @include lib/totals.lua
+--- @include lib/job.lua
+--- @include lib/waiting.lua
+--- @include lib/dead.lua
+
+local kept = lane.recall()
+if kept then return cjson.decode(kept) end
+
+local answers = {}
+for i = ids_at, #ids do
+  local id = ids[i]
+  local state, header = place.of(id, redis.call('HGET', jobs_key, id))
+  if state == 'ready' or state == 'scheduled' then
+    waiting.take_out(id, state, header)
+    dead.bury(dead_key, id, header, tries.read(redis.call('HGET', tries_key, id)), 'buried', reason, '')
+    answers[#answers + 1] = 'buried'
+  else
+    answers[#answers + 1] = state
+  end
+end
+dead.trim(dead_key, dead_max, dead_age_ms)
+lane.keep(cjson.encode(answers))
+return answers

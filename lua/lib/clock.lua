@@ -1,0 +1,17 @@
+--- The time of this script: an argument, or the server's own clock when the argument is -1.
+-- Expects: asked_ms. Gives: clock.now_ms, clock.now_us, clock.simulated.
+-- In simulated time no key gets a TTL: the server would count it by the wrong clock.
+local clock = {simulated = asked_ms >= 0}
+if clock.simulated then
+  clock.now_ms = asked_ms
+  clock.now_us = asked_ms * 1000
+else
+  local time = redis.call('TIME')
+  clock.now_us = time[1] * 1000000 + time[2]
+  clock.now_ms = math.floor(clock.now_us / 1000)
+end
+
+--- A whole number as text; Lua alone would write 1e14 as `1e+14`.
+function clock.text(number)
+  return string.format('%d', number)
+end

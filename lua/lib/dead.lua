@@ -1,0 +1,35 @@
+--- The dead: two lists of ids, newest on the left, each capped. Refused duplicates lie apart, so that they push
+-- no failure out.
+-- Expects: tries_key, errors_key, where_key, and lib/clock, lib/tries, lib/lock, lib/job, lib/totals.
+local dead = {trim_max = 100}
+
+--- Put a job into the list `list_key` with a reason (a word), and let go of its lock.
+-- `tried` is its entry in `tries`; `header` is nil where it has no lock, or no readable record.
+function dead.bury(list_key, id, header, tried, reason, error_text, trace)
+  tried.died_ms, tried.reason, tried.error = clock.now_ms, reason, error_text
+  tries.write(id, tried)
+  if trace ~= '' then redis.call('HSET', errors_key, id, trace) end
+  redis.call('LPUSH', list_key, id)
+  redis.call('HDEL', where_key, id)
+  if header and header.mode then lock.free({header.key, id}) end
+  totals.add('died', 1)
+end
+
+--- Drop the oldest while there are more than `max_count`, or while they are older than `max_age_ms` (0: of any
+-- age); at most 100 a call, for a script must end soon. They count as deleted.
+function dead.trim(list_key, max_count, max_age_ms)
+  local over = redis.call('LLEN', list_key) - max_count
+  local old = {}
+  while #old < dead.trim_max do
+    local id = redis.call('LINDEX', list_key, -1)
+    if not id then break end
+    if #old >= over then
+      local died_ms = tries.read(redis.call('HGET', tries_key, id)).died_ms
+      if max_age_ms == 0 or died_ms + max_age_ms > clock.now_ms then break end
+    end
+    redis.call('RPOP', list_key)
+    old[#old + 1] = id
+  end
+  job.forget(old)
+  totals.add('deleted', #old)
+end

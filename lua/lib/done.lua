@@ -1,0 +1,18 @@
+--- The last finished jobs.
+-- Expects: done_key, ends_key, done_max, and lib/batch, lib/job, lib/totals.
+local done = {}
+
+--- Add ids to the finished ones; `ends` is a flat list of id, 'started_ms finished_ms'.
+-- What falls off the end loses its record here, so that history costs a constant.
+function done.add(ids, ends)
+  if #ids == 0 then return end
+  batch.send('HSET', ends_key, ends)
+  batch.send('LPUSH', done_key, ids)
+  local over = redis.call('LLEN', done_key) - done_max
+  if over > 0 then
+    local old = redis.call('RPOP', done_key, over)
+    batch.send('HDEL', ends_key, old)
+    job.forget(old)
+  end
+  totals.add('done', #ids)
+end

@@ -1,0 +1,14 @@
+--- Words about jobs that are gone: cancelled.
+-- Expects: gone_key, left_key, gone_max, and lib/batch.
+local gone = {}
+
+--- Keep a word about ids that are gone; it stays readable for the last `gone_max` of them.
+function gone.tell(ids, word)
+  if #ids == 0 then return end
+  local words = {}
+  for i = 1, #ids do words[2 * i - 1], words[2 * i] = ids[i], word end
+  batch.send('HSET', gone_key, words)
+  batch.send('LPUSH', left_key, ids)
+  local over = redis.call('LLEN', left_key) - gone_max
+  if over > 0 then batch.send('HDEL', gone_key, redis.call('RPOP', left_key, over)) end
+end

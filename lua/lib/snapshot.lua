@@ -1,0 +1,19 @@
+--- One job as a reader sees it.
+--   {id, state, record, body, tries, traceback, end, worker, token, run_at_ms}
+-- `end` is 'started_ms finished_ms' of a finished job; whatever a job does not have is ''.
+-- Expects: jobs_key, bodies_key, tries_key, errors_key, ends_key, running_prefix, scheduled_prefix, and lib/record,
+-- lib/place. `whole`: with body and traceback.
+local snapshot = {}
+
+--- The snapshot of `id`.
+function snapshot.of(id, whole)
+  local text = redis.call('HGET', jobs_key, id)
+  local state, header, worker = place.of(id, text)
+  local body, trace, token, run_at_ms = '', '', '', ''
+  if whole and header and not header.inline then body = redis.call('HGET', bodies_key, id) or '' end
+  if whole then trace = redis.call('HGET', errors_key, id) or '' end
+  if worker then token = redis.call('HGET', running_prefix .. worker, id) or '' end
+  if state == 'scheduled' then run_at_ms = redis.call('ZSCORE', scheduled_prefix .. header.queue, id) end
+  return {id, state, text or '', body, redis.call('HGET', tries_key, id) or '', trace,
+    redis.call('HGET', ends_key, id) or '', worker or '', token, run_at_ms}
+end

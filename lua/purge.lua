@@ -1,0 +1,74 @@
+#!lua flags=allow-oom
+--- Delete what waits in a queue, ready and scheduled, at most `limit` jobs a call, with their locks.
+-- Answers {ready, scheduled, left}: how many of each went, and how many still wait.
+local jobs_key         = KEYS[1]  -- hash    id -> record
+local bodies_key       = KEYS[2]  -- hash    id -> payload over 2 KiB
+local tries_key        = KEYS[3]  -- hash    id -> what went wrong so far
+local errors_key       = KEYS[4]  -- hash    id -> traceback
+local locks_key        = KEYS[5]  -- zset    lock key by until_ms
+local totals_key       = KEYS[6]  -- hash    lifetime counters
+local ready_prefix     = KEYS[7]  -- lists   .. queue:level: ids ready to run
+local tombs_prefix     = KEYS[8]  -- hashes  .. queue: ids cancelled while ready
+local scheduled_prefix = KEYS[9]  -- zsets   .. queue: ids by run_at_ms
+local lock_prefix      = KEYS[10] -- strings .. lock key: holder
+local lane_prefix      = KEYS[11] -- strings .. lane: last nonce and answer
+local lane_name        = ARGV[1]
+local nonce            = ARGV[2]            -- 11 characters, this request's own
+local asked_ms         = tonumber(ARGV[3])  -- -1: ask the server
+local lock_safety_ms   = tonumber(ARGV[4])
+local queue            = ARGV[5]
+local limit            = tonumber(ARGV[6])  -- at most 1,000
+--- @include lib/lane.lua
+--- @include lib/clock.lua
+--- @include lib/batch.lua
+--- @include lib/record.lua
+--- @include lib/lock.lua
+--- @include lib/totals.lua
+--- @include lib/job.lua
+--- @include lib/removal.lua
+
+local kept = lane.recall()
+if kept then return cjson.decode(kept) end
+
+local list_key, tombs_key, scheduled_key = ready_prefix .. queue .. ':0', tombs_prefix .. queue, scheduled_prefix .. queue
+local waiting = redis.pcall('LLEN', list_key)
+local due = redis.pcall('ZCARD', scheduled_key)
+if type(waiting) ~= 'number' or type(due) ~= 'number' then
+  return redis.error_reply('RQJ_TYPE a key of the queue ' .. queue .. ' has a foreign type')
+end
+
+--- Delete jobs that were taken out of their place; answers how many there were.
+local function remove(ids)
+  local records, headers, out = batch.fields(jobs_key, ids), {}, {}
+  for i = 1, #ids do
+    if records[i] then
+      out[#out + 1] = ids[i]
+      headers[#out] = record.read(records[i]) or false
+    end
+  end
+  removal.jobs(out, headers, 'deleted')
+  return #out
+end
+
+local ready_count, scheduled_count = 0, 0
+if waiting > 0 then
+  local ids = redis.call('RPOP', list_key, math.min(limit, waiting))
+  local tombs = redis.call('EXISTS', tombs_key) == 1 and batch.fields(tombs_key, ids) or {}
+  local alive, dropped = {}, {}
+  for i = 1, #ids do
+    local to = tombs[i] and dropped or alive
+    to[#to + 1] = ids[i]
+  end
+  if #dropped > 0 then batch.send('HDEL', tombs_key, dropped) end
+  ready_count = remove(alive)
+  limit = limit - #ids
+end
+if limit > 0 and due > 0 then
+  local ids = redis.call('ZRANGE', scheduled_key, 0, limit - 1)
+  batch.send('ZREM', scheduled_key, ids)
+  scheduled_count = remove(ids)
+end
+local left = redis.call('LLEN', list_key) + redis.call('ZCARD', scheduled_key)
+local answer = {ready_count, scheduled_count, left}
+lane.keep(cjson.encode(answer))
+return answer

@@ -1,0 +1,50 @@
+#!lua flags=allow-oom
+--- Give the jobs of dead workers back to the heads of their queues: of the workers named, whether their lease is
+-- over or not, else of all whose lease is over. At most 500 jobs a call.
+-- Answers {recovered, workers still to be recovered}; call again while the second is not 0.
+local jobs_key         = KEYS[1]  -- hash    id -> record
+local bodies_key       = KEYS[2]  -- hash    id -> payload over 2 KiB
+local tries_key        = KEYS[3]  -- hash    id -> what went wrong so far
+local errors_key       = KEYS[4]  -- hash    id -> traceback
+local where_key        = KEYS[5]  -- hash    id -> worker, of running jobs with a lock
+local workers_key      = KEYS[6]  -- zset    worker by lease end
+local fallen_key       = KEYS[7]  -- zset    workers being recovered
+local locks_key        = KEYS[8]  -- zset    lock key by until_ms
+local dead_key         = KEYS[9]  -- list    dead ids, newest on the left
+local totals_key       = KEYS[10] -- hash    lifetime counters
+local ready_prefix     = KEYS[11] -- lists   .. queue:level: ids ready to run
+local scheduled_prefix = KEYS[12] -- zsets   .. queue: ids by run_at_ms
+local running_prefix   = KEYS[13] -- hashes  .. worker: id -> kind and token
+local worker_prefix    = KEYS[14] -- hashes  .. worker: host, pid, queues ...
+local wake_prefix      = KEYS[15] -- lists   .. queue: at most one wake-up token
+local lock_prefix      = KEYS[16] -- strings .. lock key: holder
+local asked_ms         = tonumber(ARGV[1])  -- -1: ask the server
+local max_crashes      = tonumber(ARGV[2])
+local dead_max         = tonumber(ARGV[3])
+local dead_age_ms      = tonumber(ARGV[4])
+local lock_safety_ms   = tonumber(ARGV[5])
+local named, named_at  = ARGV, 6            -- from here on the workers; none: all whose lease is over
+--- @include lib/clock.lua
+--- @include lib/batch.lua
+--- @include lib/record.lua
+--- @include lib/tries.lua
+--- @include lib/lease.lua
+--- @include lib/lock.lua
+--- @include lib/ready.lua
+--- @include lib/totals.lua
+--- @include lib/job.lua
+--- @include lib/dead.lua
+--- @include lib/recovery.lua
+
+for i = named_at, #named do
+  if redis.call('ZSCORE', workers_key, named[i]) then recovery.fell(named[i]) end
+end
+local recovered = 0
+if #named < named_at then
+  recovered = recovery.sweep()
+else
+  for i = named_at, #named do
+    recovered = recovered + recovery.worker(named[i], recovery.jobs_max - recovered, true)
+  end
+end
+return {recovered, redis.call('ZCARD', fallen_key)}

@@ -1,0 +1,63 @@
+#!lua flags=allow-oom
+--- Bring dead jobs back: ready, behind the others of their queue, with attempts beginning at 0.
+-- Answers with {word, holder_id} for each id, in order: `revived`; `duplicate`, it stays dead, for another job
+-- holds its lock by now; or what the job is instead.
+local jobs_key         = KEYS[1]  -- hash    id -> record
+local tries_key        = KEYS[2]  -- hash    id -> what went wrong so far
+local errors_key       = KEYS[3]  -- hash    id -> traceback
+local where_key        = KEYS[4]  -- hash    id -> worker, of running jobs with a lock
+local ends_key         = KEYS[5]  -- hash    id -> how a finished job ended
+local gone_key         = KEYS[6]  -- hash    id -> word about a job that is gone
+local workers_key      = KEYS[7]  -- zset    worker by lease end
+local fallen_key       = KEYS[8]  -- zset    workers being recovered
+local locks_key        = KEYS[9]  -- zset    lock key by until_ms
+local ready_prefix     = KEYS[10] -- lists   .. queue:level: ids ready to run
+local scheduled_prefix = KEYS[11] -- zsets   .. queue: ids by run_at_ms
+local running_prefix   = KEYS[12] -- hashes  .. worker: id -> kind and token
+local wake_prefix      = KEYS[13] -- lists   .. queue: at most one wake-up token
+local lock_prefix      = KEYS[14] -- strings .. lock key: holder
+local lane_prefix      = KEYS[15] -- strings .. lane: last nonce and answer
+local dead_key         = KEYS[16] -- list    dead ids, newest on the left
+local rejected_key     = KEYS[17] -- list    refused duplicates, newest on the left
+local lane_name        = ARGV[1]
+local nonce            = ARGV[2]            -- 11 characters, this request's own
+local asked_ms         = tonumber(ARGV[3])  -- -1: ask the server
+local lock_safety_ms   = tonumber(ARGV[4])
+local ids, ids_at      = ARGV, 5            -- from here on the ids
+--- @include lib/lane.lua
+--- @include lib/clock.lua
+--- @include lib/batch.lua
+--- @include lib/record.lua
+--- @include lib/tries.lua
+--- @include lib/place.lua
+--- @include lib/lock.lua
+--- @include lib/ready.lua
+--- @include lib/holder.lua
+
+local kept = lane.recall()
+if kept then return cjson.decode(kept) end
+
+--- Does this dead job get its place back? Its word, and who holds its lock.
+local function revive(id)
+  local text = redis.call('HGET', jobs_key, id)
+  local state, header = place.of(id, text)
+  if state ~= 'dead' then return state, '' end
+  if not header then return 'malformed', '' end
+  if not ready.sound(header.queue, header.level) then return 'unsound', '' end
+  if header.mode then
+    local other = holder.of(redis.call('GET', lock_prefix .. header.key))
+    if other and other ~= id then return 'duplicate', other end
+    -- Its own lock of until_expired is kept as it is: the time was counted from the enqueue.
+    if not other then lock.take(header.key, header.mode, id, header.ttl_ms, clock.now_ms) end
+  end
+  if redis.call('LREM', dead_key, -1, id) == 0 then redis.call('LREM', rejected_key, -1, id) end
+  redis.call('HDEL', tries_key, id)
+  redis.call('HDEL', errors_key, id)
+  ready.push(header.queue, header.level, {id})
+  return 'revived', ''
+end
+
+local answers = {}
+for i = ids_at, #ids do answers[#answers + 1] = {revive(ids[i])} end
+lane.keep(cjson.encode(answers))
+return answers

@@ -1,0 +1,281 @@
+#!lua flags=allow-oom
+--- One turn of a worker, in one trip: settle what has ended, then claim what is free.
+-- Answers {word, now_ms, next_due_ms, left, refused, jobs}:
+--   word         'ok', or 'unregistered': a worker without a lease settles, but is given nothing
+--   next_due_ms  when the first scheduled job of these queues is due, 0 if there is none
+--   left         1 if more could be claimed at once
+--   refused      flat list of id, word, for settlements that changed nothing: `stale` (the token is not the
+--                job's any more), or `gone` on a resend, which counts as recorded
+--   jobs         flat list of id, token, record, body ('' if in the record), attempts, crashes, putoffs
+-- A claim peeks, decides, and only then pops: what cannot be run is buried with a reason, never lost on the way.
+local jobs_key         = KEYS[1]  -- hash    id -> record
+local bodies_key       = KEYS[2]  -- hash    id -> payload over 2 KiB
+local tries_key        = KEYS[3]  -- hash    id -> what went wrong so far
+local errors_key       = KEYS[4]  -- hash    id -> traceback
+local where_key        = KEYS[5]  -- hash    id -> worker, of running jobs with a lock
+local workers_key      = KEYS[6]  -- zset    worker by lease end
+local running_key      = KEYS[7]  -- hash    id -> kind and token, of this worker
+local fence_key        = KEYS[8]  -- string  the last fence given out
+local locks_key        = KEYS[9]  -- zset    lock key by until_ms
+local dead_key         = KEYS[10] -- list    dead ids, newest on the left
+local done_key         = KEYS[11] -- list    finished ids, newest on the left
+local ends_key         = KEYS[12] -- hash    id -> how a finished job ended
+local totals_key       = KEYS[13] -- hash    lifetime counters
+local ready_prefix     = KEYS[14] -- lists   .. queue:level: ids ready to run
+local tombs_prefix     = KEYS[15] -- hashes  .. queue: ids cancelled while ready
+local scheduled_prefix = KEYS[16] -- zsets   .. queue: ids by run_at_ms
+local wake_prefix      = KEYS[17] -- lists   .. queue: at most one wake-up token
+local lock_prefix      = KEYS[18] -- strings .. lock key: holder
+local nonce            = ARGV[1]            -- 11 characters, the random part of this turn's tokens
+local again            = ARGV[2] == '1'     -- this request was sent before, and its answer lost
+local asked_ms         = tonumber(ARGV[3])  -- -1: ask the server
+local worker           = ARGV[4]
+local start_max        = tonumber(ARGV[5])  -- how many jobs it starts at once
+local hand_max         = tonumber(ARGV[6])  -- how many more it may hold in hand
+local last_idle        = ARGV[7] == '1'     -- after this no slot of this worker waits for a wake-up
+local done_max         = tonumber(ARGV[8])
+local dead_max         = tonumber(ARGV[9])
+local dead_age_ms      = tonumber(ARGV[10])
+local lock_safety_ms   = tonumber(ARGV[11])
+local queue_count      = tonumber(ARGV[12])
+local list, list_at    = ARGV, 13           -- queues; then a count and id, token of each job done; then of each
+                                            -- other end 7: word, id, token, delay_ms, reason, error, traceback
+local ANSWER, OTHER = 7, 7
+local DUE_MAX = 100                         -- scheduled jobs moved a call, over all queues
+local ROUNDS_MAX = 20                       -- peeks a queue and call: only entries that cannot run need a second
+local SOON_MS = 5000                        -- a due time this near is worth a waiter
+--- @include lib/clock.lua
+--- @include lib/batch.lua
+--- @include lib/record.lua
+--- @include lib/tries.lua
+--- @include lib/lease.lua
+--- @include lib/lock.lua
+--- @include lib/ready.lua
+--- @include lib/totals.lua
+--- @include lib/job.lua
+--- @include lib/done.lua
+--- @include lib/dead.lua
+
+local refused = {}
+
+--- Report that a settlement changed nothing.
+local function refuse(id, entry)
+  refused[#refused + 1] = id
+  refused[#refused + 1] = (again and not entry) and 'gone' or 'stale'
+end
+
+--- Settle `count` jobs that are done, from `at` on: id, token, id, token ...
+local function settle_done(at, count)
+  local asked, ids, ends, held = {}, {}, {}, {}
+  for i = 1, count do asked[i] = list[at + 2 * (i - 1)] end
+  local entries = batch.fields(running_key, asked)
+  for i = 1, count do
+    local id, token, entry = asked[i], list[at + 2 * i - 1], entries[i]
+    if lease.owns(entry, token) then
+      ids[#ids + 1] = id
+      ends[#ends + 1] = id
+      ends[#ends + 1] = lease.started_text(token) .. ' ' .. clock.text(clock.now_ms)
+      if lease.has_lock(entry) then
+        local header = record.read(redis.call('HGET', jobs_key, id))
+        if header and header.mode then
+          held[#held + 1] = header.key
+          held[#held + 1] = id
+        end
+        redis.call('HDEL', where_key, id)
+      end
+    else
+      refuse(id, entry)
+    end
+  end
+  if #ids == 0 then return end
+  batch.send('HDEL', running_key, ids)
+  lock.free(held)
+  done.add(ids, ends)
+end
+
+--- Settle one job that ended otherwise.
+--   retry   a failure with attempts left: scheduled, `delay_ms` from now
+--   bury    a failure without: dead
+--   snooze  no failure: scheduled, no attempt used up
+--   putoff  this worker does not know the job: the same, and counted, so that the pauses can grow
+--   back    handed back unrun or unfinished: to the head of its queue, no attempt used up
+local function settle_other(word, id, token, delay_ms, reason, error_text, trace)
+  local entry = redis.call('HGET', running_key, id)
+  if not lease.owns(entry, token) then return refuse(id, entry) end
+  local header = record.read(redis.call('HGET', jobs_key, id))
+  local tried = tries.read(redis.call('HGET', tries_key, id))
+  redis.call('HDEL', running_key, id)
+  redis.call('HDEL', where_key, id)
+  if word == 'bury' or word == 'retry' then
+    tried.attempts = tried.attempts + (reason == 'malformed' and 0 or 1)
+    tried.started_ms = tonumber(lease.started_text(token))
+    if reason ~= 'malformed' then totals.add('failed', 1) end
+  end
+  if word == 'bury' or not header then
+    dead.bury(dead_key, id, header, tried, header and reason or 'malformed', error_text, trace)
+    dead.trim(dead_key, dead_max, dead_age_ms)
+    return nil
+  end
+  if word == 'back' then
+    if header.mode then lock.renew(header.key, clock.now_ms) end
+    ready.push_head(header.queue, header.level, id)
+    return nil
+  end
+  if word == 'retry' then
+    tried.error = error_text
+    redis.call('HSET', errors_key, id, trace)
+  elseif word == 'putoff' then
+    tried.putoffs = tried.putoffs + 1
+  end
+  if word ~= 'snooze' then tries.write(id, tried) end
+  local due_ms = clock.now_ms + delay_ms
+  if header.mode then lock.renew(header.key, due_ms) end
+  ready.schedule(header.queue, id, due_ms)
+  return nil
+end
+
+local claimed, claim_count, due_left, next_due_ms, more = {}, 0, DUE_MAX, 0, false
+
+--- Move what is due of a queue to its ready list, and remember the next due time.
+local function promote(queue)
+  local key = scheduled_prefix .. queue
+  local first = redis.pcall('ZRANGE', key, 0, 0, 'WITHSCORES')
+  if first.err or not first[1] then return end
+  local first_ms = tonumber(first[2])
+  if first_ms <= clock.now_ms and due_left > 0 then
+    local ids = redis.call('ZRANGEBYSCORE', key, '-inf', clock.text(clock.now_ms), 'LIMIT', 0, due_left)
+    due_left = due_left - #ids
+    redis.call('ZREM', key, unpack(ids))
+    local records = batch.fields(jobs_key, ids)
+    for i = 1, #ids do
+      local header = record.read(records[i])
+      redis.call('LPUSH', ready_prefix .. queue .. ':' .. (header and header.level or '0'), ids[i])
+    end
+    first = redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')
+    first_ms = tonumber(first[2] or 0)
+  end
+  if first_ms > 0 and (next_due_ms == 0 or first_ms < next_due_ms) then next_due_ms = first_ms end
+end
+
+--- Claim from one list until the worker has what it asked for, or the list is empty.
+local function claim(queue, level)
+  local key, tombs_key = ready_prefix .. queue .. ':' .. level, tombs_prefix .. queue
+  for _ = 1, ROUNDS_MAX do
+    local room = start_max + hand_max - claim_count
+    if room <= 0 then return end
+    local peeked = redis.pcall('LRANGE', key, -room, -1)
+    if peeked.err or #peeked == 0 then return end
+    local ids = {}
+    for i = #peeked, 1, -1 do ids[#ids + 1] = peeked[i] end
+    local grave = redis.pcall('HLEN', tombs_key)
+    local buried = type(grave) == 'number' and grave > 0 and batch.fields(tombs_key, ids) or {}
+    local records, tried = batch.fields(jobs_key, ids), batch.fields(tries_key, ids)
+    local seen, malformed, tombs = 0, {}, {}
+    for i = 1, #ids do
+      local text = records[i]
+      if buried[i] then
+        tombs[#tombs + 1] = ids[i]
+      elseif text then
+        local header = record.read(text)
+        local entry = tries.read(tried[i])
+        if not header then
+          malformed[#malformed + 1] = ids[i]
+        elseif entry.crashes > 0 and claim_count >= start_max then
+          break -- it has crashed before: never into a hand, so it waits for a slot that starts it at once
+        else
+          claim_count = claim_count + 1
+          claimed[claim_count] = {id = ids[i], text = text, header = header, entry = entry}
+        end
+      end
+      seen = i
+    end
+    if seen == 0 then return end
+    redis.call('RPOP', key, seen)
+    if #tombs > 0 then redis.call('HDEL', tombs_key, unpack(tombs)) end
+    for i = 1, #malformed do
+      dead.bury(dead_key, malformed[i], nil, tries.read(nil), 'malformed', 'the record of this job is not one of ours', '')
+    end
+    if #malformed > 0 then dead.trim(dead_key, dead_max, dead_age_ms) end
+    if seen < #ids then return end
+  end
+end
+
+--- Give each claimed job its token, and lay the answer out.
+local function hand_out()
+  local jobs, running, where, body_ids, body_at = {}, {}, {}, {}, {}
+  local fence = tonumber(redis.call('GET', fence_key) or 0)
+  fence = math.max(fence + 1, clock.now_us) - 1
+  for i = 1, claim_count do
+    local one = claimed[i]
+    local token = clock.text(fence + i) .. '-' .. nonce
+    running[2 * i - 1] = one.id
+    running[2 * i] = lease.entry(i <= start_max, one.header.mode ~= nil, token)
+    if one.header.mode then
+      where[#where + 1] = one.id
+      where[#where + 1] = worker
+      lock.renew(one.header.key, clock.now_ms)
+    end
+    local at = (i - 1) * ANSWER
+    jobs[at + 1], jobs[at + 2], jobs[at + 3], jobs[at + 4] = one.id, token, one.text, ''
+    jobs[at + 5], jobs[at + 6], jobs[at + 7] = one.entry.attempts, one.entry.crashes, one.entry.putoffs
+    if not one.header.inline then
+      body_ids[#body_ids + 1] = one.id
+      body_at[#body_at + 1] = at + 4
+    end
+  end
+  redis.call('SET', fence_key, clock.text(fence + claim_count))
+  batch.send('HSET', running_key, running)
+  if #where > 0 then batch.send('HSET', where_key, where) end
+  local bodies = batch.fields(bodies_key, body_ids)
+  for i = 1, #body_ids do jobs[body_at[i]] = bodies[i] or '' end
+  return jobs
+end
+
+--- What this worker already holds under this nonce: the answer that was lost.
+local function held_already()
+  local jobs = {}
+  local all = redis.call('HGETALL', running_key)
+  for i = 1, #all, 2 do
+    local id, token = all[i], lease.token(all[i + 1])
+    if string.sub(token, -#nonce) == nonce then
+      local text = redis.call('HGET', jobs_key, id) or ''
+      local header = record.read(text)
+      local entry = tries.read(redis.call('HGET', tries_key, id))
+      local at = #jobs
+      jobs[at + 1], jobs[at + 2], jobs[at + 3] = id, token, text
+      jobs[at + 4] = header and not header.inline and redis.call('HGET', bodies_key, id) or ''
+      jobs[at + 5], jobs[at + 6], jobs[at + 7] = entry.attempts, entry.crashes, entry.putoffs
+    end
+  end
+  return jobs
+end
+
+local done_at = list_at + queue_count
+local done_count = tonumber(list[done_at])
+if done_count > 0 then settle_done(done_at + 1, done_count) end
+for at = done_at + 1 + 2 * done_count, #list, OTHER do
+  settle_other(list[at], list[at + 1], list[at + 2], tonumber(list[at + 3]), list[at + 4], list[at + 5], list[at + 6])
+end
+
+if not redis.call('ZSCORE', workers_key, worker) then return {'unregistered', clock.now_ms, 0, 0, refused, {}} end
+local held = again and held_already() or {}
+if #held > 0 then return {'ok', clock.now_ms, 0, 1, refused, held} end
+
+for i = list_at, done_at - 1 do
+  promote(list[i])
+  claim(list[i], '0')
+end
+local jobs = claim_count > 0 and hand_out() or {}
+
+-- The baton: whoever took the token sees to it that another waiter comes while there is something left, or
+-- while a due time would pass unseen because nobody of this worker waits for it any more.
+for i = list_at, done_at - 1 do
+  local left = redis.pcall('LLEN', ready_prefix .. list[i] .. ':0')
+  if type(left) == 'number' and left > 0 then
+    more = true
+    ready.wake(list[i])
+  elseif last_idle and next_due_ms > 0 and next_due_ms <= clock.now_ms + SOON_MS then
+    if redis.call('EXISTS', scheduled_prefix .. list[i]) == 1 then ready.wake(list[i]) end
+  end
+end
+return {'ok', clock.now_ms, next_due_ms, more and 1 or 0, refused, jobs}

@@ -1,0 +1,183 @@
+"""Where the server is, and how one connection to it is made: every knob of the client library is set here.
+
+RESP2, no automatic retries (one slow script under the library's defaults ran eleven times; the caller has its own),
+explicit timeouts, replies as bytes. Text for people never comes from a URL, so no password can stand in it.
+"""
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from rqlite_jobs.errors import BadUrl, ServerMissing
+
+if TYPE_CHECKING:
+    import redis
+    import redis.asyncio
+
+TIMEOUT_S = 5.0
+"""How long a connection waits for the server, to connect and for an answer."""
+
+_SCHEMES = {"redis": "redis", "rediss": "rediss", "unix": "unix", "valkey": "redis", "valkeys": "rediss"}
+_LATER = ("redis+sentinel", "redis+cluster")
+_FORMS = "redis:// rediss:// unix:// valkey:// embedded:// fake://"
+# Taken from a client that an app is given; the rest of its settings are its own business.
+_TAKEN = frozenset(
+    "host port path db username password credential_provider ssl_keyfile ssl_certfile ssl_cert_reqs ssl_ca_certs "
+    "ssl_ca_data ssl_ca_path ssl_check_hostname ssl_password ssl_min_version ssl_ciphers socket_keepalive "
+    "socket_keepalive_options server version server_type lua_modules client_class".split()
+)
+_fakes: dict[str, Any] = {}
+_fakes_guard = threading.Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """The address of one server.
+
+    Attributes:
+        shown: for people; without credentials.
+        kind: `tcp`, `tls`, `unix` or `fake`.
+        arguments: of the client library's connection.
+    """
+
+    shown: str
+    kind: str
+    arguments: Mapping[str, Any] = field(repr=False)
+
+    @classmethod
+    def parse(cls, url: str) -> "Address":
+        """Read a URL.
+
+        Args:
+            url: `redis:// rediss:// unix:// valkey:// fake://<name>`; `embedded://` is the business of `embedded`.
+
+        Raises:
+            BadUrl: it has no form that is known. The message shows its scheme only: a URL may hold a password.
+            ServerMissing: `fake://` without the extra `testing`.
+
+        >>> Address.parse("redis://:secret@localhost:6379/3").shown
+        'redis://localhost:6379/3'
+        """
+        scheme, mark, rest = url.partition("://")
+        if scheme in _LATER:
+            raise BadUrl(f"{scheme}:// addresses are not supported yet.", hint="Give the address of one server.")
+        if not mark or scheme not in (*_SCHEMES, "fake"):
+            what = f"begins with {scheme!r}" if mark else "has no ://"
+            raise BadUrl(f"the server's address {what}, which is no form that is known.", hint=f"Known: {_FORMS}")
+        if scheme == "fake":
+            return cls(f"fake://{rest}", "fake", {"server": _fake_server(rest)})
+        import redis
+
+        try:
+            pool = redis.ConnectionPool.from_url(f"{_SCHEMES[scheme]}://{rest}")
+            port = urlsplit(url).port  # raises for a port that is none
+        except (ValueError, TypeError, redis.RedisError) as error:
+            raise BadUrl(
+                f"the server's {scheme}:// address cannot be read ({type(error).__name__}).",
+                hint="Its form is redis://[user:password@]host[:port][/db]; write special characters of a password "
+                "as %xx.",
+            ) from None
+        arguments = {name: value for name, value in pool.connection_kwargs.items() if name in _TAKEN}
+        if port is not None and "path" not in arguments:
+            arguments["port"] = port
+        return _of(scheme, arguments)
+
+    @classmethod
+    def of_client(cls, client: "redis.Redis | redis.asyncio.Redis") -> "Address":
+        """The address of a redis-py client, blocking or async: its server, credentials, TLS and db.
+
+        The connections made from it are our own, so it does not matter whether the client decodes.
+
+        Raises:
+            BadUrl: it is not such a client.
+        """
+        pool = getattr(client, "connection_pool", None)
+        if pool is None:
+            raise BadUrl(
+                f"App(redis=...) was given a {type(client).__name__}.", hint="Give a redis.Redis, or url= instead."
+            )
+        arguments = {name: value for name, value in pool.connection_kwargs.items() if name in _TAKEN}
+        if "server" in arguments:
+            return cls("fake://", "fake", {"server": arguments["server"]})
+        secure = "SSL" in pool.connection_class.__name__
+        return _of("unix" if "path" in arguments else "rediss" if secure else "redis", arguments)
+
+    @property
+    def fake(self) -> bool:
+        """Is it a server inside this process, for tests?"""
+        return self.kind == "fake"
+
+    def connection(self, timeout_s: float = TIMEOUT_S) -> Any:
+        """A new blocking connection, not yet connected.
+
+        Args:
+            timeout_s: how long it waits for an answer.
+        """
+        import redis
+        from redis.backoff import NoBackoff
+        from redis.retry import Retry
+
+        arguments = {**self.arguments, **_ours(timeout_s), "retry": Retry(NoBackoff(), 0)}
+        if self.fake:
+            from fakeredis import FakeRedis
+
+            pool = FakeRedis(**arguments).connection_pool
+            return pool.connection_class(**pool.connection_kwargs)
+        kinds = {"tcp": redis.Connection, "tls": redis.SSLConnection, "unix": redis.UnixDomainSocketConnection}
+        return kinds[self.kind](**arguments)
+
+    def async_connection(self, timeout_s: float = TIMEOUT_S) -> Any:
+        """The same for an event loop."""
+        import redis.asyncio as aredis
+        from redis.asyncio.retry import Retry
+        from redis.backoff import NoBackoff
+
+        arguments = {**self.arguments, **_ours(timeout_s), "retry": Retry(NoBackoff(), 0)}
+        if self.fake:
+            from fakeredis import FakeAsyncRedis
+
+            pool = FakeAsyncRedis(**arguments).connection_pool
+            return pool.connection_class(**pool.connection_kwargs)
+        kinds: dict[str, Any] = {
+            "tcp": aredis.Connection, "tls": aredis.SSLConnection, "unix": aredis.UnixDomainSocketConnection
+        }  # fmt: skip
+        return kinds[self.kind](**arguments)
+
+
+def _ours(timeout_s: float) -> dict[str, Any]:
+    return {
+        "protocol": 2,
+        "socket_timeout": timeout_s,
+        "socket_connect_timeout": TIMEOUT_S,
+        "decode_responses": False,
+        "health_check_interval": 0,
+        "encoding": "utf-8",
+    }
+
+
+def _of(scheme: str, arguments: dict[str, Any]) -> Address:
+    db = arguments.get("db") or 0
+    if "path" in arguments:
+        arguments.pop("host", None)
+        arguments.pop("port", None)
+        return Address(f"unix://{arguments['path']}" + (f"?db={db}" if db else ""), "unix", arguments)
+    host, port = arguments.get("host") or "localhost", arguments.get("port") or 6379
+    arguments = {"host": host, "port": port, "socket_keepalive": True, **arguments}
+    secure = _SCHEMES.get(scheme, scheme) == "rediss"
+    return Address(f"{scheme}://{host}:{port}/{db}", "tls" if secure else "tcp", arguments)
+
+
+def _fake_server(name: str) -> Any:
+    try:
+        import fakeredis
+    except ImportError:
+        raise ServerMissing(
+            "fake:// needs the package fakeredis, which is not installed.",
+            hint="Run: pip install 'rqlite-jobs[testing]'",
+        ) from None
+    with _fakes_guard:
+        if name not in _fakes:
+            _fakes[name] = fakeredis.FakeServer()
+        return _fakes[name]

@@ -1,0 +1,232 @@
+"""What the scripts answer, as plain values, and how their raw replies are read.
+
+The words they answer with are matched here; one that is not known raises, for it would mean that script and reader
+are not of one version.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rqlite_jobs.job import NewJob
+from rqlite_jobs.lock import MODE_OF
+from rqlite_jobs.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Enqueued:
+    """The answer to one enqueued job.
+
+    Attributes:
+        outcome: `enqueued`, `duplicate` or `rejected`.
+        id: of the stored job; for a duplicate, of the holder.
+        state: where that job is.
+        holder_id: who holds the lock; empty when enqueued.
+        record: the holder's record, for a duplicate; empty if it is gone by now.
+        now_ms: the server's time at the call.
+    """
+
+    outcome: str
+    id: str
+    state: str
+    holder_id: str
+    record: bytes
+    now_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A job that a worker was given.
+
+    Attributes:
+        id: its id.
+        token: the right to settle it.
+        record: its record, raw.
+        body: its payload, if that is not in the record.
+        attempts, crashes, putoffs: what went wrong before this start; see `Tries`.
+    """
+
+    id: str
+    token: str
+    record: bytes
+    body: bytes
+    attempts: int
+    crashes: int
+    putoffs: int
+
+
+@dataclass(frozen=True, slots=True)
+class Turned:
+    """The answer to a turn; the attributes are those of `lua/turn.lua`."""
+
+    registered: bool
+    now_ms: int
+    next_due_ms: int
+    left: bool
+    refused: Mapping[str, str]
+    claims: Sequence[Claim]
+
+
+@dataclass(frozen=True, slots=True)
+class Beat:
+    """The answer to a heartbeat; the attributes are those of `lua/heartbeat.lua`."""
+
+    lost: bool
+    now_ms: int
+    next_end_ms: int
+    recovered: int
+    queues: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class QueueSurvey:
+    """The numbers of one queue: how many are ready and scheduled, and when the next of each came or is due (0: none)."""
+
+    name: str
+    ready: int
+    scheduled: int
+    next_enqueued_ms: int
+    next_due_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """All numbers of a namespace at one instant; see `lua/survey.lua`."""
+
+    now_ms: int
+    running: int
+    dead: int
+    rejected: int
+    done_kept: int
+    locks: int
+    workers: int
+    records: int
+    totals: Mapping[str, int]
+    queues: Sequence[QueueSurvey]
+
+
+@dataclass(frozen=True, slots=True)
+class LockEntry:
+    """One lock; `mode` is a word of `lock.MODES`, empty if nobody holds it, `until_ms` 0 if it lives with its job, `left_ms` -1 without TTL."""
+
+    key: str
+    mode: str
+    until_ms: int
+    holder_id: str
+    state: str
+    left_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class LockPage:
+    """Some locks, how many there are in all, and whether more come behind these."""
+
+    now_ms: int
+    count: int
+    more: bool
+    locks: Sequence[LockEntry]
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerEntry:
+    """One worker: the end of its lease, how many jobs it holds, whether it is being recovered, what it registered."""
+
+    id: str
+    lease_end_ms: int
+    running: int
+    fallen: bool
+    facts: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Crew:
+    """All workers at one instant."""
+
+    now_ms: int
+    workers: Sequence[WorkerEntry]
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Some jobs of one place, and whether more come behind these."""
+
+    more: bool
+    jobs: Sequence[Snapshot]
+
+
+def text(raw: bytes) -> str:
+    """Bytes of a reply as text; what is not UTF-8 is marked, never an error."""
+    return raw.decode("utf-8", "replace")
+
+
+def read_words(reply: list[bytes]) -> list[str]:
+    """A word for each id, of `cancel`, `delete` and `bury`."""
+    return [word.decode() for word in reply]
+
+
+def read_enqueued(jobs: Sequence[NewJob], reply: Any) -> list[Enqueued]:
+    """The answers of `enqueue`, one for each job, in order."""
+    if isinstance(reply, int):
+        return [
+            Enqueued("enqueued", job.id, "scheduled" if _waits(job) else "ready", "", b"", reply) for job in jobs
+        ]
+    now_ms, answers = reply[0], []
+    for outcome, id_, state, holder, *record in reply[1:]:
+        word = outcome.decode()
+        if word not in ("enqueued", "duplicate", "rejected"):
+            raise ValueError(f"enqueue answered with the word {word!r}")
+        answers.append(Enqueued(word, text(id_), state.decode(), text(holder), record[0] if record else b"", now_ms))
+    return answers
+
+
+def _waits(job: NewJob) -> bool:
+    return job.delay_ms is not None or job.run_at_ms is not None
+
+
+def read_turned(reply: Any) -> Turned:
+    """The answer of `turn`."""
+    word, now_ms, next_due_ms, left, refused, jobs = reply
+    if word not in (b"ok", b"unregistered"):
+        raise ValueError(f"turn answered with the word {word!r}")
+    claims = [
+        Claim(jobs[at].decode(), jobs[at + 1].decode(), jobs[at + 2], jobs[at + 3], *jobs[at + 4 : at + 7])
+        for at in range(0, len(jobs), 7)
+    ]
+    told = {refused[at].decode(): refused[at + 1].decode() for at in range(0, len(refused), 2)}
+    return Turned(word == b"ok", now_ms, next_due_ms, left == 1, told, claims)
+
+
+def read_beat(reply: Any) -> Beat:
+    """The answer of `heartbeat`."""
+    word, now_ms, next_end_ms, recovered, queues = reply
+    if word not in (b"ok", b"lost"):
+        raise ValueError(f"heartbeat answered with the word {word!r}")
+    return Beat(word == b"lost", now_ms, next_end_ms, recovered, tuple(map(text, queues)))
+
+
+def read_lock_page(reply: Any) -> LockPage:
+    """The answer of `holders`."""
+    now_ms, count, more, *found = reply
+    locks = [
+        LockEntry(text(key), MODE_OF.get(mode.decode(), mode.decode()), int(until), text(holder), state.decode(), left)
+        for key, mode, until, holder, state, left in found
+    ]
+    return LockPage(now_ms, count, more == 1, locks)
+
+
+def read_crew(reply: Any) -> Crew:
+    """The answer of `crew`."""
+    now_ms, *found = reply
+    workers = []
+    for id_, lease_end, running, fallen, *facts in found:
+        pairs = {text(facts[at]): text(facts[at + 1]) for at in range(0, len(facts), 2)}
+        workers.append(WorkerEntry(text(id_), int(float(lease_end)), running, fallen == 1, pairs))
+    return Crew(now_ms, workers)
+
+
+def read_survey(reply: Any) -> Survey:
+    """The answer of `survey`."""
+    now_ms, running, dead, rejected, done_kept, locks, workers, records, totals, *queues = reply
+    counters = {totals[at].decode(): int(totals[at + 1]) for at in range(0, len(totals), 2)}
+    found = [QueueSurvey(text(name), *numbers) for name, *numbers in queues]
+    return Survey(now_ms, running, dead, rejected, done_kept, locks, workers, records, counters, found)

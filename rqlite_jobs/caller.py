@@ -1,0 +1,184 @@
+"""Sends calls of scripts to the server, blocking or not: the one place where a request may be repeated.
+
+What to send, and what a failure means, is decided in `request`; the two drivers here are the same few lines but for
+the word `await`.
+"""
+
+import asyncio
+import random
+import time
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from rqlite_jobs.connection import Connections
+from rqlite_jobs.operations import Call
+from rqlite_jobs.request import READ_ONLY, Request, Requests, said
+
+if TYPE_CHECKING:
+    import redis
+
+T = TypeVar("T")
+
+
+class Caller(Requests):
+    """Sends calls and waits for the answers, in the way of threads. Safe from any of them.
+
+    Args:
+        connections: to the server.
+        rng: for nonces, lanes and jitter; its own by default.
+        sleep: waits that many seconds between two tries.
+        clock: seconds, monotonic.
+    """
+
+    def __init__(
+        self,
+        connections: Connections,
+        rng: random.Random | None = None,
+        sleep: Callable[[float], None] = time.sleep,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        super().__init__(connections, rng)
+        self._sleep = sleep
+        self._clock = clock
+
+    def run(self, call: Call[T], *, patient: bool = True) -> T:
+        """Send a call and read its answer.
+
+        Args:
+            call: what to send.
+            patient: send it again, for a while, if the server does not answer: up to 1 s if it cannot be reached
+                at all, up to 20 s if the answer was lost.
+
+        Raises:
+            Unreachable: the server did not answer in time; the message says whether the call may have been done.
+            ServerFull, ServerReadOnly: the server refused it whole.
+            ScriptFailed: the script stopped with an error; tells the file and line in `lua/`.
+        """
+        import redis
+
+        request = Request(self, call, patient, self._clock)
+        while True:
+            connection, sent = self.connections.take(), False
+            try:
+                connection.connect()
+                packed = request.packed()
+                sent = True
+                connection.send_packed_command(packed)
+                reply = connection.read_response(disable_decoding=True)
+            except redis.ResponseError as error:
+                self._settle(connection, error)
+                pause_s = request.refused(error)
+            except (redis.RedisError, OSError) as error:
+                connection.disconnect()
+                if isinstance(error, redis.AuthenticationError):
+                    self.refuse(call, error)
+                pause_s = request.lost(error, sent=sent)
+            except BaseException:
+                connection.disconnect()
+                raise
+            else:
+                self.connections.give(connection)
+                return request.answered(reply)
+            if pause_s:
+                self._sleep(pause_s)
+
+    def command(self, *words: str | int) -> Any:
+        """Send a plain command, without repeating it, and give back the raw reply; for what no script can do.
+
+        Raises:
+            Unreachable: the server did not answer.
+            RqjError: it refused.
+        """
+        import redis
+
+        connection, sent = self.connections.take(), False
+        try:
+            connection.connect()
+            sent = True
+            connection.send_command(*words)
+            reply = connection.read_response(disable_decoding=True)
+        except redis.ResponseError as error:
+            self._settle(connection, error)
+            self.refuse_command(words, error)
+        except (redis.RedisError, OSError) as error:
+            connection.disconnect()
+            self.unreachable(error, sent=sent)
+        self.connections.give(connection)
+        return reply
+
+    def _settle(self, connection: Any, error: "redis.ResponseError") -> None:
+        # Behind the same name there may be another primary by now, so this connection is not kept.
+        if said(error).startswith(READ_ONLY):
+            connection.disconnect()
+        else:
+            self.connections.give(connection)
+
+
+class AsyncCaller(Requests):
+    """The same for an event loop; any number of loops, each with connections of its own."""
+
+    def __init__(
+        self,
+        connections: Connections,
+        rng: random.Random | None = None,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        super().__init__(connections, rng)
+        self._sleep = sleep
+        self._clock = clock
+
+    async def run(self, call: Call[T], *, patient: bool = True) -> T:
+        """Send a call and read its answer; see `Caller.run`."""
+        import redis
+
+        request = Request(self, call, patient, self._clock)
+        while True:
+            connection, sent = self.connections.take_async(), False
+            try:
+                await connection.connect()
+                packed = request.packed()
+                sent = True
+                await connection.send_packed_command(packed)
+                reply = await connection.read_response(disable_decoding=True)
+            except redis.ResponseError as error:
+                await self._settle(connection, error)
+                pause_s = request.refused(error)
+            except (redis.RedisError, OSError) as error:
+                await connection.disconnect()
+                if isinstance(error, redis.AuthenticationError):
+                    self.refuse(call, error)
+                pause_s = request.lost(error, sent=sent)
+            except BaseException:
+                await connection.disconnect(nowait=True)
+                raise
+            else:
+                self.connections.give_async(connection)
+                return request.answered(reply)
+            if pause_s:
+                await self._sleep(pause_s)
+
+    async def command(self, *words: str | int) -> Any:
+        """Send a plain command; see `Caller.command`."""
+        import redis
+
+        connection, sent = self.connections.take_async(), False
+        try:
+            await connection.connect()
+            sent = True
+            await connection.send_command(*words)
+            reply = await connection.read_response(disable_decoding=True)
+        except redis.ResponseError as error:
+            await self._settle(connection, error)
+            self.refuse_command(words, error)
+        except (redis.RedisError, OSError) as error:
+            await connection.disconnect()
+            self.unreachable(error, sent=sent)
+        self.connections.give_async(connection)
+        return reply
+
+    async def _settle(self, connection: Any, error: "redis.ResponseError") -> None:
+        if said(error).startswith(READ_ONLY):
+            await connection.disconnect()
+        else:
+            self.connections.give_async(connection)

@@ -1,0 +1,271 @@
+"""Everything that can be asked of a namespace, each as a `Call`: a script, its keys, its arguments, its reader.
+
+Nothing here talks to a server. `caller` sends a call, blocking or not; a test can look at one, or feed its reader.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Generic, Literal, TypeVar
+
+from rqlite_jobs.answers import (
+    Beat,
+    Crew,
+    Enqueued,
+    LockPage,
+    Page,
+    Survey,
+    Turned,
+    read_beat,
+    read_crew,
+    read_enqueued,
+    read_lock_page,
+    read_survey,
+    read_turned,
+    read_words,
+    text,
+)
+from rqlite_jobs.clock import Clock
+from rqlite_jobs.config import Settings
+from rqlite_jobs.job import NewJob
+from rqlite_jobs.keys import Keys, ScriptKeys
+from rqlite_jobs.lock import MODES
+from rqlite_jobs.script import script
+from rqlite_jobs.snapshot import Snapshot
+
+T = TypeVar("T")
+Arg = str | bytes | int
+
+FORMAT = 1
+"""The version of the layout in Redis that this code reads and writes."""
+
+BATCH_PLAIN = 1000
+BATCH_LOCKED = 200
+BATCH_BYTES = 1024 * 1024
+"""How much one enqueue script takes: the server answers nobody else meanwhile."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Generic[T]):
+    """One call of a script.
+
+    Attributes:
+        verb: the script.
+        keys: its keys, in order.
+        args: its arguments, in order; a lane and a nonce come before them where `repeat` is `laned`.
+        read: makes the answer of the raw reply.
+        repeat: what makes it safe to send again when its answer was lost. `free`: it may be done twice. `laned`:
+            the script keeps its answer for the asker's lane. `again`: the second argument says so, see `again`.
+    """
+
+    verb: str
+    keys: ScriptKeys
+    args: Sequence[Arg]
+    read: Callable[[Any], T]
+    repeat: Literal["free", "laned", "again"] = "free"
+
+    def again(self) -> "Call[T]":
+        """The call to send when the answer to this one was lost."""
+        if self.repeat != "again" or self.args[1] == "1":
+            return self
+        return replace(self, args=[self.args[0], "1", *self.args[2:]])
+
+
+@dataclass(frozen=True, slots=True)
+class Settlement:
+    """How a claimed job ended.
+
+    Attributes:
+        word: `done retry bury snooze putoff back`.
+        id, token: which job, and the right to say so.
+        delay_ms: when to try again, from now.
+        reason: why it is buried, a word.
+        error, traceback: what went wrong, text.
+    """
+
+    word: str
+    id: str
+    token: str
+    delay_ms: int = 0
+    reason: str = ""
+    error: str = ""
+    traceback: str = ""
+
+
+class Operations:
+    """The calls of one namespace.
+
+    Args:
+        keys: the namespace's.
+        settings: bounds and times that scripts keep to.
+        clock: whose time scripts go by; the server's, but for tests.
+
+    >>> Operations(Keys("shop"), Settings.load({}), ServerClock()).survey().verb    # doctest: +SKIP
+    'survey'
+    """
+
+    def __init__(self, keys: Keys, settings: Settings, clock: Clock) -> None:
+        self.keys = keys
+        self.settings = settings
+        self.clock = clock
+
+    def open(self) -> Call[int]:
+        """Open the namespace; answers with the version of its format."""
+        return self._call("open", [FORMAT], int)
+
+    # What producers ask.
+
+    def enqueue(self, jobs: Sequence[NewJob]) -> Call[list[Enqueued]]:
+        """Store new jobs. All of them must fit one script; see `batches`."""
+        settings = self.settings
+        args: list[Arg] = [self.clock.now_ms(), settings.lock_safety_ms, settings.rejected_max_count]
+        for job in jobs:
+            if job.delay_ms is not None:
+                due = f"+{job.delay_ms}"
+            else:
+                due = "" if job.run_at_ms is None else f"@{job.run_at_ms}"
+            lock = job.lock
+            if lock is None:
+                args += (job.id, job.queue, job.level, due, b"", b"", b"0", b"", job.payload)
+            else:
+                args += (
+                    job.id, job.queue, job.level, due, MODES[lock.mode], lock.key, lock.ttl_ms, lock.on_conflict, job.payload
+                )  # fmt: skip
+        return self._call("enqueue", args, lambda reply: read_enqueued(jobs, reply), "laned")
+
+    @staticmethod
+    def batches(jobs: Sequence[NewJob]) -> list[Sequence[NewJob]]:
+        """Cut jobs, in order, into lists that fit one script each: 1,000 plain or 200 locked ones, and by bytes."""
+        cut: list[Sequence[NewJob]] = []
+        start = locked = size = 0
+        for at, job in enumerate(jobs):
+            has_lock = job.lock is not None
+            full = at - start >= BATCH_PLAIN or (has_lock and locked >= BATCH_LOCKED)
+            if at > start and (full or size + len(job.payload) > BATCH_BYTES):
+                cut.append(jobs[start:at])
+                start, locked, size = at, 0, 0
+            locked += has_lock
+            size += len(job.payload)
+        if start < len(jobs):
+            cut.append(jobs[start:])
+        return cut
+
+    def cancel(self, ids: Sequence[str]) -> Call[list[str]]:
+        """Cancel waiting jobs; a word for each id. At most 1,000."""
+        head = [self.clock.now_ms(), self.settings.lock_safety_ms, self.settings.done_max_count]
+        return self._call("cancel", [*head, *ids], read_words, "laned")
+
+    def delete(self, ids: Sequence[str]) -> Call[list[str]]:
+        """Delete jobs wherever they are, running ones apart; a word for each id. At most 1,000."""
+        return self._call("delete", [self.clock.now_ms(), self.settings.lock_safety_ms, *ids], read_words, "laned")
+
+    def bury(self, ids: Sequence[str], reason: str) -> Call[list[str]]:
+        """Put waiting jobs among the dead; a word for each id. At most 1,000."""
+        settings = self.settings
+        head = [self.clock.now_ms(), settings.lock_safety_ms, settings.dead_max_count, settings.dead_max_age_ms, reason]
+        return self._call("bury", [*head, *ids], read_words, "laned")
+
+    def revive(self, ids: Sequence[str]) -> Call[list[tuple[str, str]]]:
+        """Bring dead jobs back; for each id a word, and who holds its lock where that is in the way. At most 1,000."""
+        args = [self.clock.now_ms(), self.settings.lock_safety_ms, *ids]
+        return self._call("revive", args, lambda reply: [(w.decode(), text(h)) for w, h in reply], "laned")
+
+    def purge(self, queue: str, limit: int = BATCH_PLAIN) -> Call[tuple[int, int, int]]:
+        """Delete what waits in a queue, `limit` jobs at most: how many were ready, scheduled, and still wait."""
+        args = [self.clock.now_ms(), self.settings.lock_safety_ms, queue, limit]
+        return self._call("purge", args, lambda reply: (reply[0], reply[1], reply[2]), "laned")
+
+    # What workers ask.
+
+    def register(self, worker: str, lease_ms: int, facts: Mapping[str, str]) -> Call[tuple[int, tuple[str, ...]]]:
+        """Give a worker its lease; answers with the server's time in ms and the names of all queues."""
+        pairs = [part for pair in facts.items() for part in pair]
+        args = [self.clock.now_ms(), worker, lease_ms, *pairs]
+        return self._call("register", args, lambda reply: (reply[0], tuple(map(text, reply[1]))))
+
+    def heartbeat(self, worker: str, lease_ms: int, max_crashes: int, held: Sequence[str]) -> Call[Beat]:
+        """Say that a worker lives and what it holds; recovers those that do not live."""
+        settings = self.settings
+        head = [self.clock.now_ms(), worker, lease_ms, max_crashes, settings.dead_max_count, settings.dead_max_age_ms]
+        args = [*head, settings.rejected_max_count, settings.lock_safety_ms, *held]
+        return self._call("heartbeat", args, read_beat)
+
+    def turn(
+        self,
+        worker: str,
+        nonce: str,
+        queues: Sequence[str],
+        settlements: Sequence[Settlement],
+        start_max: int,
+        hand_max: int = 0,
+        last_idle: bool = False,
+    ) -> Call[Turned]:
+        """Settle what has ended and claim what is free.
+
+        Args:
+            worker: who asks.
+            nonce: 11 characters of this turn's own.
+            queues: where to look, in this order.
+            settlements: what has ended.
+            start_max: how many jobs it starts at once.
+            hand_max: how many more it may hold in hand.
+            last_idle: no other slot of this worker waits for a wake-up.
+        """
+        settings = self.settings
+        done = [one for one in settlements if one.word == "done"]
+        args: list[Arg] = [nonce, "0", self.clock.now_ms(), worker, start_max, hand_max, "1" if last_idle else "0"]
+        args += (settings.done_max_count, settings.dead_max_count, settings.dead_max_age_ms, settings.lock_safety_ms)
+        args += (len(queues), *queues, len(done))
+        for one in done:
+            args += (one.id, one.token)
+        if len(done) < len(settlements):
+            for one in settlements:
+                if one.word != "done":
+                    args += (one.word, one.id, one.token, one.delay_ms, one.reason, one.error, one.traceback)
+        keys = self.keys.of_script(script("turn").bindings, worker)
+        return Call("turn", keys, args, read_turned, "again")
+
+    def recover(self, max_crashes: int, workers: Sequence[str] = ()) -> Call[tuple[int, int]]:
+        """Give back the jobs of the workers named, or of all whose lease is over: how many, and workers left to do."""
+        args = [self.clock.now_ms(), max_crashes, *self._dead_bounds(), *workers]
+        return self._call("recover", args, lambda reply: (reply[0], reply[1]))
+
+    def leave(self, worker: str, queues: Sequence[str]) -> Call[tuple[int, int]]:
+        """End a worker's lease and hand back what it holds: how many jobs, and how many are left to hand back."""
+        args = [self.clock.now_ms(), worker, self.settings.max_crashes, *self._dead_bounds(), *queues]
+        return self._call("leave", args, lambda reply: (reply[0], reply[1]))
+
+    # What readers ask.
+
+    def look(self, ids: Sequence[str]) -> Call[list[Snapshot]]:
+        """Look at jobs by id, with payload and traceback. At most 100."""
+        return self._call("look", [*ids], lambda reply: [Snapshot.read(one) for one in reply])
+
+    def page(self, state: str, queue: str, offset: int, limit: int) -> Call[Page]:
+        """Some of the jobs in one place; see `lua/page.lua`. O(offset + limit)."""
+        args = [state, queue, offset, limit]
+        return self._call("page", args, lambda reply: Page(reply[0] == 1, [Snapshot.read(one) for one in reply[1:]]))
+
+    def holders(self, keys: Sequence[str] = (), offset: int = 0, limit: int = 100) -> Call[LockPage]:
+        """The locks named, or a page of all. O(offset + limit)."""
+        return self._call("holders", [self.clock.now_ms(), offset, limit, *keys], read_lock_page)
+
+    def crew(self) -> Call[Crew]:
+        """All workers. O(workers)."""
+        return self._call("crew", [self.clock.now_ms()], read_crew)
+
+    def survey(self) -> Call[Survey]:
+        """All numbers, read at one instant. O(queues + workers)."""
+        return self._call("survey", [self.clock.now_ms()], read_survey)
+
+    def _dead_bounds(self) -> tuple[int, int, int]:
+        settings = self.settings
+        return settings.dead_max_count, settings.dead_max_age_ms, settings.lock_safety_ms
+
+    def _call(
+        self,
+        verb: str,
+        args: Sequence[Arg],
+        read: Callable[[Any], T],
+        repeat: Literal["free", "laned", "again"] = "free",
+    ) -> Call[T]:
+        return Call(verb, self.keys.of_script(script(verb).bindings), args, read, repeat)

@@ -1,0 +1,265 @@
+"""One call on its way to the server: what to send, when to send it again, and what errors mean. No I/O here.
+
+A request is EVALSHA; where the server does not know the script, EVAL. Whether it may be sent again when its answer
+was lost, and how, is said by the `Call`: see `repeat` there.
+"""
+
+import os
+import random
+import re
+import string
+import weakref
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
+
+from rqlite_jobs.connection import Connections
+from rqlite_jobs.errors import RqjError, ScriptFailed, ServerFull, ServerReadOnly, Unreachable
+from rqlite_jobs.keys import ScriptKeys
+from rqlite_jobs.operations import Arg, Call
+from rqlite_jobs.script import Script, script
+
+if TYPE_CHECKING:
+    import redis
+
+T = TypeVar("T")
+
+CONNECT_PATIENCE_S = 1.0
+"""How long a server that refuses connections is asked again: nothing was sent, so nothing is unknown."""
+REPEAT_PATIENCE_S = 20.0
+"""How long a request whose answer was lost is sent again; far below the 120 s that a lane keeps its answer."""
+PAUSE_S = (0.02, 0.5)
+"""The first and the longest pause between two tries; they double, with jitter."""
+
+_ALPHABET = string.digits + string.ascii_letters
+_LINE = re.compile(r"(?:user_script|\[string \"[^\"]*\"\]):(\d+)")
+_SOON = ("LOADING", "BUSY", "TRYAGAIN", "CLUSTERDOWN", "MASTERDOWN")
+READ_ONLY = ("READONLY", "MISCONF", "NOREPLICAS")
+"""First words of the errors by which a server says that it takes no writes."""
+
+
+class Requests:
+    """What a request is made of, for both drivers: packed bytes, lanes, and the meaning of errors.
+
+    Args:
+        connections: to the server.
+        rng: for nonces, lanes and jitter; its own by default, seeded anew in a forked child.
+    """
+
+    def __init__(self, connections: Connections, rng: random.Random | None = None) -> None:
+        self.connections = connections
+        self.rng = rng or random.Random()
+        self._lanes: deque[str] = deque()
+        self._heads: dict[tuple[str, ScriptKeys], tuple[bytes, int]] = {}
+        _all.add(self)
+
+    def nonce(self) -> str:
+        """11 characters with 64 random bits."""
+        number, text = self.rng.getrandbits(64), ""
+        for _ in range(11):
+            number, digit = divmod(number, 62)
+            text += _ALPHABET[digit]
+        return text
+
+    def take_lane(self) -> str:
+        """A lane that no other request of this process is on."""
+        try:
+            return self._lanes.pop()
+        except IndexError:
+            return self.nonce()
+
+    def give_lane(self, lane: str) -> None:
+        """Give back a lane whose request was answered at the first try.
+
+        One that had to ask again is not given back: a first request still under way in some buffer would find the
+        lane's next nonce there, and do its work a second time.
+        """
+        self._lanes.append(lane)
+
+    def pack(self, call: Call[Any], lane: str, nonce: str, *, whole: bool = False) -> bytes:
+        """The bytes of a request: EVALSHA, or EVAL with the `whole` script."""
+        source = script(call.verb)
+        head, count = self._head(source, call.keys, whole)
+        args: list[Arg] = [lane, nonce, *call.args] if call.repeat == "laned" else list(call.args)
+        parts = [b"*%d\r\n" % (count + len(args)), head]
+        for arg in args:
+            raw = arg if type(arg) is bytes else str(arg).encode()
+            parts.append(b"$%d\r\n%b\r\n" % (len(raw), raw))
+        return b"".join(parts)
+
+    def _head(self, source: Script, keys: ScriptKeys, whole: bool) -> tuple[bytes, int]:
+        plain = self.connections.address.fake  # it does not know the first line, `#!lua`
+        if whole:
+            return _packed(["EVAL", source.plain_text if plain else source.text, str(len(keys.names)), *keys.names])
+        made = self._heads.get((source.verb, keys))
+        if made is None:
+            sha = source.plain_sha if plain else source.sha
+            made = _packed(["EVALSHA", sha, str(len(keys.names)), *keys.names])
+            if len(self._heads) > 200:
+                self._heads.clear()
+            self._heads[source.verb, keys] = made
+        return made
+
+    def refuse(self, call: Call[Any], error: "redis.RedisError") -> NoReturn:
+        """Raise what an error reply means, with what to do about it."""
+        text = said(error)
+        word = text.partition(" ")[0]
+        where = self.connections.address.shown
+        if text.startswith("OOM") or "maxmemory" in text:
+            raise ServerFull(
+                f"the server {where} is over its memory limit and takes no new jobs.",
+                hint="Workers go on and will make room; raise maxmemory, or purge what is not needed.",
+            ) from error
+        if word in READ_ONLY:
+            raise ServerReadOnly(
+                f"the server {where} takes no writes now ({word}).",
+                hint="Look at its log: a replica, a full disk or too few replicas; nothing was changed.",
+            ) from error
+        if word in _SOON:
+            raise Unreachable(f"the server {where} is not ready ({word}).", hint="Try again soon.") from error
+        if word == "NOPERM":
+            raise RqjError(
+                f"the user of the server {where} may not do this: {text}.",
+                hint="Give the user the rights that scripts need: +eval +evalsha and the commands they call.",
+            ) from error
+        if word in ("NOAUTH", "WRONGPASS"):
+            raise Unreachable(f"the server {where} refuses these credentials ({word}).", hint="Mend the URL.") from error
+        if word.startswith("RQJ_"):
+            raise RqjError(text.partition(" ")[2].partition(" script: ")[0] + ".") from error
+        found = _LINE.search(text)
+        at = script(call.verb).origin(int(found[1])) if found else script(call.verb).lines[0]
+        raise ScriptFailed(
+            f"lua/{call.verb}.lua failed at {at.file}:{at.number}: {text.partition(' script: ')[0]}",
+            hint=f"There it says: {at.text.strip()}",
+            script=call.verb,
+            file=at.file,
+            line=at.number,
+            text=at.text,
+        ) from error
+
+    def refuse_command(self, words: tuple[str | int, ...], error: "redis.ResponseError") -> NoReturn:
+        """Raise what an error reply to a plain command means."""
+        raise RqjError(
+            f"the server {self.connections.address.shown} refused {words[0]}: {_first_words(error)}."
+        ) from error
+
+    def unreachable(self, error: BaseException, *, sent: bool) -> NoReturn:
+        """Raise that the server was not reached, and whether the request may have been carried out."""
+        unsure = "the answer was lost, so it may have been carried out" if sent else "nothing was sent"
+        raise Unreachable(
+            f"the server {self.connections.address.shown} cannot be reached ({_first_words(error)}); {unsure}.",
+            hint="Is it running, and is the address right? `rqj doctor` looks closer.",
+        ) from error
+
+    def pause_s(self, tries: int) -> float:
+        """How long to wait before the next try."""
+        first, longest = PAUSE_S
+        return min(longest, first * 2 ** min(tries, 10)) * self.rng.uniform(0.5, 1.0)
+
+    def _forget(self) -> None:
+        self._lanes = deque()  # the parent goes on in the old ones
+        self.rng.seed(os.urandom(16))
+
+
+class Request(Generic[T]):
+    """One call on its way: what to send next, and what a failure means. It does no I/O and knows no driver.
+
+    Args:
+        requests: whose call it is.
+        call: what is asked.
+        patient: ask again, for a while, if the server does not answer.
+        clock: seconds, monotonic.
+    """
+
+    def __init__(self, requests: Requests, call: Call[T], patient: bool, clock: Callable[[], float]) -> None:
+        self._requests = requests
+        self._call = self._asked = call
+        self._patient = patient
+        self._clock = clock
+        self._lane = requests.take_lane() if call.repeat == "laned" else ""
+        self._nonce = requests.nonce() if call.repeat == "laned" else ""
+        self._began_s = clock()
+        self._tries = 0
+        self._whole = False
+        self._unsure = False
+
+    def packed(self) -> list[bytes]:
+        """What to send."""
+        return [self._requests.pack(self._asked, self._lane, self._nonce, whole=self._whole)]
+
+    def answered(self, reply: Any) -> T:
+        """The answer that the reply holds."""
+        if self._lane and not self._unsure:
+            self._requests.give_lane(self._lane)
+        return self._call.read(reply)
+
+    def refused(self, error: "redis.ResponseError") -> float:
+        """The server said no: how many seconds to wait before it is asked again, or the error that this means."""
+        text = said(error)
+        if text.startswith("NOSCRIPT") and not self._whole:
+            self._whole = True
+            return 0.0
+        if self._patient and text.startswith(_SOON) and self._clock() - self._began_s < REPEAT_PATIENCE_S:
+            return self._pause_s()
+        self._requests.refuse(self._call, error)
+
+    def lost(self, error: BaseException, *, sent: bool) -> float:
+        """The server was not reached: how many seconds to wait before it is asked again, or the error.
+
+        Args:
+            error: what the connection raised.
+            sent: the request had been sent by then, in part at least: it may have been carried out.
+        """
+        if sent:
+            self._unsure = True
+            self._asked = self._call.again()
+        patience_s = REPEAT_PATIENCE_S if self._unsure else CONNECT_PATIENCE_S
+        if self._patient and self._clock() - self._began_s < patience_s:
+            return self._pause_s()
+        self._requests.unreachable(error, sent=self._unsure)
+
+    def _pause_s(self) -> float:
+        self._tries += 1
+        return self._requests.pause_s(self._tries - 1)
+
+
+_all: weakref.WeakSet[Requests] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    for requests in list(_all):
+        requests._forget()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+def said(error: BaseException) -> str:
+    """What the server said, its first word included: the client library takes it off the errors it has a class for."""
+    text = str(error)
+    for kind, word in _TAKEN_OFF.items():
+        if kind in (one.__name__ for one in type(error).__mro__):
+            return text if text.startswith(word) else f"{word} {text}"
+    return text
+
+
+_TAKEN_OFF = {
+    "NoScriptError": "NOSCRIPT",
+    "ReadOnlyError": "READONLY",
+    "OutOfMemoryError": "OOM",
+    "NoPermissionError": "NOPERM",
+    "AuthenticationError": "WRONGPASS",
+    "TryAgainError": "TRYAGAIN",
+    "ClusterDownError": "CLUSTERDOWN",
+    "MasterDownError": "MASTERDOWN",
+}
+
+
+def _packed(words: list[str]) -> tuple[bytes, int]:
+    raw = [word.encode() for word in words]
+    return b"".join(b"$%d\r\n%b\r\n" % (len(word), word) for word in raw), len(raw)
+
+
+def _first_words(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]

@@ -1,0 +1,90 @@
+"""What a reader finds of a job in Redis: its record and what went wrong with it so far, as plain values."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Tries:
+    """What went wrong with a job so far; all zero for a job that never failed.
+
+    Attributes:
+        attempts: starts that failed, or ended with their process.
+        crashes: those of them that ended with their process.
+        putoffs: how often a worker that does not know the job put it off.
+        died_ms: when it came among the dead, server's time; 0 if it is not there.
+        started_ms: when the last of the attempts started, server's time.
+        reason: why it is dead, a word: `failed crashed buried malformed duplicate`.
+        error: the last error, text.
+    """
+
+    attempts: int = 0
+    crashes: int = 0
+    putoffs: int = 0
+    died_ms: int = 0
+    started_ms: int = 0
+    reason: str = ""
+    error: str = ""
+
+    @classmethod
+    def read(cls, entry: bytes) -> "Tries":
+        """Read an entry of the hash `tries`; one that is empty or unreadable is that of a job which never failed."""
+        parts = entry.split(b"\0", 6)
+        if len(parts) != 7 or not all(part.isdigit() for part in parts[:5]):
+            return cls()
+        numbers = [int(part) for part in parts[:5]]
+        return cls(*numbers, parts[5].decode("utf-8", "replace"), parts[6].decode("utf-8", "replace"))
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """One job at one instant.
+
+    Attributes:
+        id: its id.
+        state: where it is: `ready scheduled running dead done`, a word about one that is gone, `malformed` or
+            `unknown`.
+        record: its record, raw; empty if it is gone.
+        body: its payload, if that does not stand in the record and was asked for.
+        tries: what went wrong so far.
+        traceback: of the last error, if asked for.
+        started_ms, finished_ms: of the last run, server's time; 0 where there is none.
+        worker, token: whose it is while it runs.
+        run_at_ms: when it is due, while scheduled; else 0.
+    """
+
+    id: str
+    state: str
+    record: bytes
+    body: bytes
+    tries: Tries
+    traceback: str
+    started_ms: int
+    finished_ms: int
+    worker: str
+    token: str
+    run_at_ms: int
+
+    @classmethod
+    def read(cls, reply: Sequence[Any]) -> "Snapshot":
+        """Read what `lua/lib/snapshot.lua` answers."""
+        id_, state, record, body, tries, trace, end, worker, entry, run_at = reply
+        started, _, finished = bytes(end).partition(b" ")
+        token = bytes(entry)[1:].decode()
+        if token and not started:
+            started = str(int(token.partition("-")[0]) // 1000).encode()
+        known = Tries.read(tries)
+        return cls(
+            id=id_.decode("utf-8", "replace"),
+            state=state.decode(),
+            record=record,
+            body=body,
+            tries=known,
+            traceback=trace.decode("utf-8", "replace"),
+            started_ms=int(started or known.started_ms),
+            finished_ms=int(finished or known.died_ms),
+            worker=worker.decode("utf-8", "replace"),
+            token=token,
+            run_at_ms=int(float(run_at or 0)),
+        )
