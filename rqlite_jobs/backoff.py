@@ -53,16 +53,8 @@ class Retry:
 
     def __post_init__(self) -> None:
         _check_whole("max_attempts", self.max_attempts)
-        if (
-            isinstance(self.base, bool)
-            or not isinstance(self.base, int | float)
-            or not 1 <= self.base < math.inf
-        ):
-            raise BadOption(
-                f"base={shown(self.base)} of Retry is not a number of at least 1.",
-                hint="2.0 doubles the wait each time; 1.0 keeps it at one second.",
-                option="base",
-            )
+        _check_base(self.base)
+        _check_bool("jitter", self.jitter)
         to_ms(self.cap, what="the cap of Retry")
         object.__setattr__(self, "delay", _check_delay(self.delay))
         for option in ("only", "never"):
@@ -88,8 +80,8 @@ class Retry:
             error: what the last one raised.
             rng: where the jitter comes from; only `random()` is called.
 
-        A function given as `delay` that raises or returns no duration is logged, and base**n stands in for it:
-        a mistake in a policy must not cost the job.
+        A function given as `delay` that raises or returns no duration is logged, and base**n stands in for
+        it: a mistake in a policy must not cost the job.
         """
         n = max(failures, 1)
         try:
@@ -97,9 +89,8 @@ class Retry:
         except Exception:
             _log.exception("the delay function of a Retry failed; waiting %s s**%d instead", self.base, n)
             wait_ms = self._power_ms(n)
-        if self.jitter and (
-            self.delay is None or not isinstance(self.delay, tuple) and not callable(self.delay)
-        ):
+        chosen = isinstance(self.delay, tuple) or callable(self.delay)  # then the user has chosen each wait
+        if self.jitter and not chosen:
             wait_ms = math.ceil(wait_ms * (1 + _JITTER * rng.random()))
         return min(wait_ms, MAX_MS)
 
@@ -182,6 +173,20 @@ def _check_whole(option: str, value: object) -> None:
             hint="1 means: never again after the first failure.",
             option=option,
         )
+
+
+def _check_base(base: object) -> None:
+    if isinstance(base, bool) or not isinstance(base, int | float) or not 1 <= base < math.inf:
+        raise BadOption(
+            f"base={shown(base)} of Retry is not a number of at least 1.",
+            hint="2.0 doubles the wait each time; 1.0 keeps it at one second.",
+            option="base",
+        )
+
+
+def _check_bool(option: str, value: object) -> None:
+    if not isinstance(value, bool):
+        raise BadOption(f"{option}={shown(value)} of Retry is neither True nor False.", option=option)
 
 
 def _check_delay(delay: Delay) -> Delay:

@@ -179,7 +179,7 @@ class Record:
     def read(cls, raw: bytes) -> Self | None:
         """Read a record; None where it is not one of ours.
 
-        >>> Record.read(bytes(1).join([b"1", b"sales", b"0", b"1700000000000", b"", b'["crunch_sales"]'])).queue
+        >>> Record.read(bytes(1).join([b"1", b"sales", b"0", b"1700000000000", b"", b'["mail"]'])).queue
         'sales'
         """
         head = _HEAD.match(raw)

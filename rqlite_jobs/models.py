@@ -35,7 +35,7 @@ class Unbuilt:
 
 
 def is_model(cls: object) -> bool:
-    """Tell whether a class has its instances sent as plain data: Enum, dataclass, Struct, NamedTuple, pydantic."""
+    """Tell whether instances go out as plain data: of an Enum, dataclass, Struct, NamedTuple or pydantic model."""
     return isinstance(cls, type) and (
         issubclass(cls, Enum | msgspec.Struct)
         or dataclasses.is_dataclass(cls)
@@ -153,7 +153,7 @@ def hints_of_class(cls: type) -> dict[str, Any]:
 
 
 def _restore_items(value: Any, args: tuple[Any, ...]) -> Any:
-    """Restore what a container holds, by the arguments of its annotation: `int, Tone` of `dict[int, Tone]`."""
+    """Restore what a container holds, by the arguments of its annotation: `int, Hue` of `dict[int, Hue]`."""
     if type(value) is dict:
         of_key, of_item = args if len(args) == 2 else (Any, Any)
         return {restore(key, of_key): restore(item, of_item) for key, item in value.items()}

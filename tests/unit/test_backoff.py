@@ -126,6 +126,7 @@ def test_only_and_never_choose_the_errors_that_are_worth_another_attempt() -> No
         ({"base": math.nan}, BadOption, "base=nan"),
         ({"base": math.inf}, BadOption, "base=inf"),
         ({"base": "2"}, BadOption, "base='2'"),
+        ({"jitter": "no"}, BadOption, "jitter='no'"),
         ({"cap": -1}, BadDuration, "the cap of Retry -1 is negative"),
         ({"cap": "soon"}, BadDuration, "the cap of Retry 'soon'"),
         ({"delay": []}, BadOption, "no duration in it"),
