@@ -4,7 +4,9 @@ import logging
 import os
 import socket
 import stat
+import tempfile
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -53,11 +55,11 @@ class TestSocketFor:
         assert socket_for(fits, {}).parent == fits
         assert socket_for(Path(f"{fits}üü"), {}).parent != fits
 
-    def test_long_path_moves_to_the_runtime_folder(self, tmp_path: Path) -> None:
-        first = socket_for(Path("/a" * 100), {"XDG_RUNTIME_DIR": str(tmp_path)})
-        assert first.parent == tmp_path / "rqlite-jobs"
-        assert first != socket_for(Path("/b" * 100), {"XDG_RUNTIME_DIR": str(tmp_path)})
-        assert first == socket_for(Path("/a" * 100), {"XDG_RUNTIME_DIR": str(tmp_path)})
+    def test_long_path_moves_to_the_runtime_folder(self) -> None:
+        first = socket_for(Path("/a" * 100), {"XDG_RUNTIME_DIR": "/tmp"})
+        assert first.parent == Path("/tmp/rqlite-jobs")
+        assert first != socket_for(Path("/b" * 100), {"XDG_RUNTIME_DIR": "/tmp"})
+        assert first == socket_for(Path("/a" * 100), {"XDG_RUNTIME_DIR": "/tmp"})
 
     @pytest.mark.parametrize("runtime", ["", "relative", "/not/there"])
     def test_without_a_runtime_folder_a_private_temporary_one(self, runtime: str) -> None:
@@ -124,7 +126,7 @@ class TestFolder:
 
     def test_the_note_says_where_and_who(self, tmp_path: Path) -> None:
         folder = Folder(tmp_path)
-        assert (folder.noted_pid(), folder.socket()) == (0, tmp_path / "server.sock")
+        assert (folder.noted_pid(), folder.socket()) == (0, socket_for(folder.path, os.environ))
         with folder.try_lock() or pytest.fail("the lock is taken") as lock:
             lock.note(123456, Path("/run/a\nb.sock"))
             assert (folder.noted_pid(), folder.socket()) == (123456, Path("/run/a\nb.sock"))
@@ -134,7 +136,7 @@ class TestFolder:
     def test_a_note_that_is_no_note_is_passed_over(self, tmp_path: Path) -> None:
         folder = Folder(tmp_path)
         folder.lock.write_bytes(b"\xff nonsense")
-        assert (folder.noted_pid(), folder.socket()) == (0, tmp_path / "server.sock")
+        assert (folder.noted_pid(), folder.socket()) == (0, socket_for(folder.path, os.environ))
 
     def test_a_long_log_is_put_aside_once(self, tmp_path: Path) -> None:
         folder = Folder(tmp_path)
@@ -248,6 +250,12 @@ def test_the_first_use_is_announced_once(
 class TestTalk:
     """Answers that a server gives seldom, by a stand-in that listens on a real socket."""
 
+    @pytest.fixture
+    def short(self) -> Iterator[Path]:
+        """A folder whose path leaves room for a socket's, which pytest's own need not do."""
+        with tempfile.TemporaryDirectory(prefix="rqj-", dir="/tmp") as folder:
+            yield Path(folder)
+
     @pytest.mark.parametrize(
         ("answer", "pulse"),
         [
@@ -257,29 +265,29 @@ class TestTalk:
             (b"", Pulse.SILENT),
         ],
     )
-    def test_pulse(self, tmp_path: Path, answer: bytes, pulse: Pulse) -> None:
-        with Stand(tmp_path, answer) as path:
+    def test_pulse(self, short: Path, answer: bytes, pulse: Pulse) -> None:
+        with Stand(short, answer) as path:
             assert Talk(path).pulse() is pulse
 
-    def test_nobody_listens(self, tmp_path: Path) -> None:
-        assert Talk(tmp_path / "s").pulse() is Pulse.SILENT
+    def test_nobody_listens(self, short: Path) -> None:
+        assert Talk(short / "s").pulse() is Pulse.SILENT
         with pytest.raises(OSError, match="No such file"):
-            Talk(tmp_path / "s").info()
+            Talk(short / "s").info()
 
-    def test_info_over_many_packets(self, tmp_path: Path) -> None:
+    def test_info_over_many_packets(self, short: Path) -> None:
         text = b"# Server\r\nprocess_id:7\r\n" + b"".join(b"key%d:a:b\r\n" % n for n in range(20_000))
-        with Stand(tmp_path, b"$%d\r\n%s\r\n" % (len(text), text)) as path:
+        with Stand(short, b"$%d\r\n%s\r\n" % (len(text), text)) as path:
             facts = Talk(path).info()
         assert facts["process_id"] == "7"
         assert facts["key19999"] == "a:b"
 
-    def test_info_refused(self, tmp_path: Path) -> None:
-        with Stand(tmp_path, b"-NOAUTH\r\n") as path, pytest.raises(OSError, match="NOAUTH"):
+    def test_info_refused(self, short: Path) -> None:
+        with Stand(short, b"-NOAUTH\r\n") as path, pytest.raises(OSError, match="NOAUTH"):
             Talk(path).info()
 
     @pytest.mark.parametrize(("answer", "refusal"), [(b"", ""), (b"-ERR no\r\n", "ERR no")])
-    def test_shutdown(self, tmp_path: Path, answer: bytes, refusal: str) -> None:
-        with Stand(tmp_path, answer) as path:
+    def test_shutdown(self, short: Path, answer: bytes, refusal: str) -> None:
+        with Stand(short, answer) as path:
             assert Talk(path).shutdown() == refusal
 
 
