@@ -1,7 +1,7 @@
 """The whole of a namespace as one plain dict, read with plain commands, and the difference of two.
 
-What a script does is what differs between the world before and after; a test that compares all of it also notices
-what it did not think of.
+What a script does is what differs between the world before and after; a test that compares all of it also
+notices what it did not think of.
 """
 
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from typing import Any
 from rqlite_jobs.keys import Keys
 
 World = dict[str, Any]
-"""Key without its tag (`ready:sales:0`) -> str, list, set, or dict (a hash; of a sorted set: member -> score)."""
+"""Key without its tag, `ready:sales:0` -> str, list, set, or dict (a hash; a sorted set: member -> score)."""
 
 
 def world(client: Any, keys: Keys) -> World:
