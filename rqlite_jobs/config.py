@@ -1,22 +1,21 @@
 """Settings: where each may come from, what each may be, and where the value in force came from.
 
-A flag of the command line goes before an argument in code, then come the environment (`RQJ_LEASE=2s`), `rqj.toml`,
-`[tool.rqj]` in `pyproject.toml`, and the default.
+A flag of the command line goes before an argument in code; then come the environment (`RQJ_LEASE=2s`),
+`rqj.toml`, `[tool.rqj]` in `pyproject.toml`, and the default.
 """
 
 import difflib
 import os
-import re
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
 from rqlite_jobs.backoff import Retry
-from rqlite_jobs.durations import to_ms, to_text
-from rqlite_jobs.errors import BadOption, UnknownOption, nearest, shown
-from rqlite_jobs.keys import check_namespace, check_queue
+from rqlite_jobs.durations import to_text
+from rqlite_jobs.errors import BadOption, UnknownOption, nearest
+from rqlite_jobs.setting import SETTINGS
 
 _PREFIX = "RQJ_"
 _NO_SETTING = frozenset({"RQJ_APP"})
@@ -43,8 +42,8 @@ class Settings:
         url: address of the server; None: the embedded one. `REDIS_URL` stands in for `RQJ_URL`.
         namespace: whose jobs these are (`default`).
         default_queue: where a job goes that names no queue (`default`).
-        retry: the policy of handlers without one of their own (`Retry()`). As text: a number of attempts; in a
-            file: a table with `max_attempts delay base cap jitter`.
+        retry: the policy of handlers without one of their own (`Retry()`). As text: a number of attempts; in
+            a file: a table with `max_attempts delay base cap jitter`.
         lease_ms: how long a worker that is not heard of keeps its jobs (`15s`; at least 100 ms).
         beat_ms: how often a worker says that it lives (a third of the lease: `5s`).
         sweep_ms: how often a worker looks after dead ones at most (`1s`, or a beat if that is shorter).
@@ -143,16 +142,16 @@ class Settings:
         for layer in layers:
             _check_known(layer.values, layer.source)
         read: dict[str, Any] = {}
-        for name, (attribute, parse, default) in _SETTINGS.items():
+        for name, setting in SETTINGS.items():
             value, source = _found(layers, name)
-            value = default if value is None else value
-            read[attribute] = None if value is None else parse(_what(name, source), value)
+            value = setting.default if value is None else value
+            read[setting.attribute] = None if value is None else setting.parse(_what(name, source), value)
         _fill_in_times(read)
         return cls(**read, _layers=layers)
 
 
 def _fill_in_times(read: dict[str, Any]) -> None:
-    """Work out the beat and the sweep that were not given, and refuse a beat that is too slow for the lease."""
+    """Work out the beat and the sweep that were not given; refuse a beat that is too slow for the lease."""
     lease_ms = read["lease_ms"]
     # Not constants: whoever only says lease=2s means it, and a beat of 5 s would lose every job.
     if read["beat_ms"] is None:
@@ -174,10 +173,10 @@ def _environment(environ: Mapping[str, str]) -> Iterator[Layer]:
         name = variable.removeprefix(_PREFIX).lower()
         if not variable.startswith(_PREFIX) or variable in _NO_SETTING or not value:
             continue
-        if name in _SETTINGS:
+        if name in SETTINGS:
             yield Layer(variable, {name: value})
         # Others are left alone (Kubernetes makes RQJ_PORT for a service named rqj), except for likely slips.
-        elif difflib.get_close_matches(name, _SETTINGS, n=1, cutoff=0.8):
+        elif difflib.get_close_matches(name, SETTINGS, n=1, cutoff=0.8):
             raise _unknown(name, f"the variable {variable}")
     if environ.get("REDIS_URL"):
         yield Layer("REDIS_URL", {"url": environ["REDIS_URL"]})
@@ -199,7 +198,8 @@ def _files(folder: Path) -> Iterator[Layer]:
             values = tool.get("rqj", {}) if isinstance(tool, dict) else {}
             if not isinstance(values, dict):
                 raise BadOption(
-                    f"[tool.rqj] in {path} is no table.", hint='Write: [tool.rqj]\\nlease = "15s"'
+                    f"[tool.rqj] in {path} is no table.",
+                    hint="Write [tool.rqj] on a line of its own, and settings below it.",
                 )
         yield Layer(str(path), {name.replace("-", "_"): value for name, value in values.items()})
 
@@ -209,15 +209,15 @@ def _default_data_dir(environ: Mapping[str, str]) -> Path:
     return Path(home, "rqlite-jobs")
 
 
-def _check_known(names: Mapping[str, Any] | list[str], source: str) -> None:
+def _check_known(names: Iterable[str], source: str) -> None:
     for name in names:
-        if name not in _SETTINGS:
+        if name not in SETTINGS:
             raise _unknown(name, source)
 
 
 def _unknown(name: str, source: str) -> UnknownOption:
     where = f", given by {source}" if source else ""
-    return UnknownOption(f"there is no setting {name!r}{where}.", hint=nearest(name, _SETTINGS), option=name)
+    return UnknownOption(f"there is no setting {name!r}{where}.", hint=nearest(name, SETTINGS), option=name)
 
 
 def _found(layers: tuple[Layer, ...], name: str) -> tuple[Any, str]:
@@ -236,122 +236,3 @@ def _what(name: str, source: str) -> str:
     if source.isupper():  # a variable
         return source
     return name if source in ("code", "default") else f"{name} in {source}"
-
-
-def _bad(what: str, value: object, why: str, hint: str) -> BadOption:
-    return BadOption(f"{what}={shown(value)} {why}.", hint=hint, option=what)
-
-
-def _duration(least_ms: int) -> Callable[[str, Any], int]:
-    def parse(what: str, value: Any) -> int:
-        # Variables and flags are always text, so a bare number in them is a number: of seconds.
-        number = isinstance(value, str) and re.fullmatch(r"[0-9]+(\.[0-9]+)?", value)
-        found = to_ms(float(value) if number else value, what=what)
-        if found < least_ms:
-            raise _bad(what, value, "is too short", f"Give at least {to_text(least_ms)}.")
-        return found
-
-    return parse
-
-
-def _whole(least: int, most: int) -> Callable[[str, Any], int]:
-    def parse(what: str, value: Any) -> int:
-        text = isinstance(value, str) and re.fullmatch(r"[0-9]{1,18}", value)
-        found = int(value) if text else value
-        if type(found) is not int or not least <= found <= most:
-            raise _bad(what, value, "is not possible", f"Give a whole number from {least:,} to {most:,}.")
-        return found
-
-    return parse
-
-
-def _size(what: str, value: Any) -> int:
-    """A number of bytes, or text with a unit."""
-    found = value
-    if isinstance(value, str):
-        match = re.fullmatch(r"([0-9]{1,12})\s*(B|KiB|MiB|KB|MB)?", value)
-        found = int(match[1]) * _UNITS[match[2] or "B"] if match else None
-    if type(found) is not int or not 1 <= found <= 512 * 1024**2:
-        raise _bad(what, value, "is no possible size", 'Give bytes, or text like "256KiB", up to 512MiB.')
-    return found
-
-
-_UNITS = {"B": 1, "KB": 1000, "MB": 1000**2, "KiB": 1024, "MiB": 1024**2}
-
-
-def _switch(what: str, value: Any) -> bool:
-    found = value if isinstance(value, bool) else _SWITCH.get(str(value).lower())
-    if found is None:
-        raise _bad(what, value, "is neither on nor off", "Give 1 or 0.")
-    return found
-
-
-_SWITCH = {word: True for word in ("1", "true", "yes", "on")} | {
-    word: False for word in ("0", "false", "no", "off")
-}
-
-
-def _retry(what: str, value: Any) -> Retry:
-    if isinstance(value, Retry):
-        return value
-    if isinstance(value, str) and re.fullmatch(r"[0-9]{1,9}", value):
-        value = int(value)
-    if type(value) is int:
-        return Retry(value)
-    fields = ("max_attempts", "delay", "base", "cap", "jitter")
-    if not isinstance(value, dict):
-        raise _bad(
-            what,
-            value,
-            "is no retry policy",
-            f"Give a number of attempts, or a table of {', '.join(fields)}.",
-        )
-    for name in value:
-        if name not in fields:
-            raise UnknownOption(f"{what} has no field {name!r}.", hint=nearest(name, fields), option=name)
-    return Retry(**value)
-
-
-def _url(what: str, value: Any) -> str:
-    if not isinstance(value, str):  # not shown: whatever it is, it may hold a password
-        raise BadOption(
-            f"{what} is a {type(value).__name__}, not text.", hint="Give redis://host:6379/0.", option="url"
-        )
-    return value
-
-
-def _name(check: Callable[[str], str]) -> Callable[[str, Any], str]:
-    return lambda what, value: check(value)
-
-
-def _path(what: str, value: Any) -> Path:
-    if not isinstance(value, str | os.PathLike):
-        raise _bad(what, value, "is no path", "Give the path of a folder.")
-    return Path(value).expanduser()
-
-
-# Name of the setting: attribute, how it is read, default (None: worked out from others, or none).
-_SETTINGS: dict[str, tuple[str, Callable[[str, Any], Any], Any]] = {
-    "url": ("url", _url, None),
-    "namespace": ("namespace", _name(check_namespace), "default"),
-    "default_queue": ("default_queue", _name(check_queue), "default"),
-    "retry": ("retry", _retry, Retry()),
-    "lease": ("lease_ms", _duration(100), "15s"),
-    "beat": ("beat_ms", _duration(10), None),
-    "sweep": ("sweep_ms", _duration(10), None),
-    "stop_after": ("stop_after_ms", _duration(0), "25s"),
-    "concurrency": ("concurrency", _whole(1, 10_000), 10),
-    "max_crashes": ("max_crashes", _whole(1, 1_000_000), 3),
-    "dead_max_count": ("dead_max_count", _whole(0, 1_000_000), 10_000),
-    "dead_max_age": ("dead_max_age_ms", _duration(1), "180d"),
-    "rejected_max_count": ("rejected_max_count", _whole(0, 1_000_000), 1000),
-    "done_max_count": ("done_max_count", _whole(0, 1_000_000), 1000),
-    "payload_max": ("payload_max", _size, "256KiB"),
-    "lock_safety": ("lock_safety_ms", _duration(1000), "30d"),
-    "data_dir": ("data_dir", _path, None),
-    "embedded": ("embedded", _switch, True),
-    "allow_eviction": ("allow_eviction", _switch, False),
-}
-
-NAMES = tuple(_SETTINGS)
-"""The name of every setting, as it is written in code and files."""

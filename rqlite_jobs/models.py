@@ -35,7 +35,7 @@ class Unbuilt:
 
 
 def is_model(cls: object) -> bool:
-    """Tell whether instances go out as plain data: of an Enum, dataclass, Struct, NamedTuple or pydantic model."""
+    """Tell whether instances go out as plain data: an Enum, dataclass, Struct, NamedTuple, pydantic model."""
     return isinstance(cls, type) and (
         issubclass(cls, Enum | msgspec.Struct)
         or dataclasses.is_dataclass(cls)
