@@ -19,13 +19,13 @@ local lock_prefix      = KEYS[15] -- strings .. lock key: holder
 local lane_prefix      = KEYS[16] -- strings .. lane: last nonce and answer
 local tombs_prefix     = KEYS[17] -- hashes  .. queue: ids cancelled while ready
 local dead_key         = KEYS[18] -- list    dead ids, newest on the left
-local lane_name        = ARGV[1]
+local lane_name        = ARGV[1]            -- the asker's lane: one outstanding request of one producer
 local nonce            = ARGV[2]            -- 11 characters, this request's own
 local asked_ms         = tonumber(ARGV[3])  -- -1: ask the server
-local lock_safety_ms   = tonumber(ARGV[4])
-local dead_max         = tonumber(ARGV[5])
-local dead_age_ms      = tonumber(ARGV[6])
-local reason           = ARGV[7]
+local lock_safety_ms   = tonumber(ARGV[4])  -- how long past its due time the net under a lock reaches
+local dead_max         = tonumber(ARGV[5])  -- how many dead jobs are kept
+local dead_age_ms      = tonumber(ARGV[6])  -- how long they are kept; 0: however old
+local reason           = ARGV[7]            -- told to readers as the last error
 local ids, ids_at      = ARGV, 8            -- from here on the ids
 --- @include lib/lane.lua
 --- @include lib/clock.lua
@@ -48,7 +48,8 @@ for i = ids_at, #ids do
   local state, header = place.of(id, redis.call('HGET', jobs_key, id))
   if state == 'ready' or state == 'scheduled' then
     waiting.take_out(id, state, header)
-    dead.bury(dead_key, id, header, tries.read(redis.call('HGET', tries_key, id)), 'buried', reason, '')
+    local tried = tries.read(redis.call('HGET', tries_key, id))
+    dead.bury(dead_key, id, header, tried, {reason = 'buried', error = reason})
     answers[#answers + 1] = 'buried'
   else
     answers[#answers + 1] = state

@@ -20,11 +20,11 @@ local lock_prefix      = KEYS[15] -- strings .. lock key: holder
 local lane_prefix      = KEYS[16] -- strings .. lane: last nonce and answer
 local tombs_prefix     = KEYS[17] -- hashes  .. queue: ids cancelled while ready
 local left_key         = KEYS[18] -- list    ids in `gone`, newest on the left
-local lane_name        = ARGV[1]
+local lane_name        = ARGV[1]            -- the asker's lane: one outstanding request of one producer
 local nonce            = ARGV[2]            -- 11 characters, this request's own
 local asked_ms         = tonumber(ARGV[3])  -- -1: ask the server
-local lock_safety_ms   = tonumber(ARGV[4])
-local gone_max         = tonumber(ARGV[5])
+local lock_safety_ms   = tonumber(ARGV[4])  -- how long past its due time the net under a lock reaches
+local gone_max         = tonumber(ARGV[5])  -- how many words about gone jobs are kept
 local ids, ids_at      = ARGV, 6            -- from here on the ids
 --- @include lib/lane.lua
 --- @include lib/clock.lua

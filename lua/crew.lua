@@ -1,7 +1,7 @@
 #!lua flags=no-writes
 --- The workers.
--- Answers {now_ms, {worker, lease_end_ms, running, fallen, field, value, ...} ...}: `running` is how many jobs it holds,
--- `fallen` is 1 while it is being recovered, the fields are those it registered with.
+-- Answers {now_ms, {worker, lease_end_ms, running, fallen, field, value, ...} ...}: `running` is how many jobs it
+-- holds, `fallen` is 1 while it is being recovered, the fields are those it registered with.
 local workers_key    = KEYS[1] -- zset    worker by lease end
 local fallen_key     = KEYS[2] -- zset    workers being recovered
 local running_prefix = KEYS[3] -- hashes  .. worker: id -> kind and token

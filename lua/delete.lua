@@ -21,10 +21,10 @@ local tombs_prefix     = KEYS[17] -- hashes  .. queue: ids cancelled while ready
 local dead_key         = KEYS[18] -- list    dead ids, newest on the left
 local rejected_key     = KEYS[19] -- list    refused duplicates, newest on the left
 local done_key         = KEYS[20] -- list    finished ids, newest on the left
-local lane_name        = ARGV[1]
+local lane_name        = ARGV[1]            -- the asker's lane: one outstanding request of one producer
 local nonce            = ARGV[2]            -- 11 characters, this request's own
 local asked_ms         = tonumber(ARGV[3])  -- -1: ask the server
-local lock_safety_ms   = tonumber(ARGV[4])
+local lock_safety_ms   = tonumber(ARGV[4])  -- how long past its due time the net under a lock reaches
 local ids, ids_at      = ARGV, 5            -- from here on the ids
 --- @include lib/lane.lua
 --- @include lib/clock.lua

@@ -21,15 +21,15 @@ local rejected_key     = KEYS[12] -- list    refused duplicates, newest on the l
 local totals_key       = KEYS[13] -- hash    lifetime counters
 local ready_prefix     = KEYS[14] -- lists   .. queue:level: ids ready to run
 local scheduled_prefix = KEYS[15] -- zsets   .. queue: ids by run_at_ms
-local running_prefix   = KEYS[16] -- hashes  .. worker: id -> token
+local running_prefix   = KEYS[16] -- hashes  .. worker: id -> kind and token
 local wake_prefix      = KEYS[17] -- lists   .. queue: at most one wake-up token
 local lock_prefix      = KEYS[18] -- strings .. lock key: holder
 local lane_prefix      = KEYS[19] -- strings .. lane: last nonce and answer
-local lane_name        = ARGV[1]
+local lane_name        = ARGV[1]            -- the asker's lane: one outstanding request of one producer
 local nonce            = ARGV[2]            -- 11 characters, this request's own
 local asked_ms         = tonumber(ARGV[3])  -- -1: ask the server
-local lock_safety_ms   = tonumber(ARGV[4])
-local rejected_max     = tonumber(ARGV[5])
+local lock_safety_ms   = tonumber(ARGV[4])  -- how long past its due time the net under a lock reaches
+local rejected_max     = tonumber(ARGV[5])  -- how many refused duplicates are kept
 local items, items_at  = ARGV, 6            -- from here on 9 each: id, queue, level, due ('' now, '+ms' from now,
                                             -- '@ms' at), mode ('' none), lock key, ttl_ms, on_conflict, payload
 local ITEM = 9
@@ -89,7 +89,9 @@ for i = 1, #ids do
   local queue = items[at + 1]
   if not sound[queue] then
     sound[queue] = ready.sound(queue, items[at + 2])
-    if not sound[queue] then return redis.error_reply('RQJ_TYPE a key of the queue ' .. queue .. ' has a foreign type') end
+    if not sound[queue] then
+      return redis.error_reply('RQJ_TYPE a key of the queue ' .. queue .. ' has a foreign type')
+    end
   end
   if items[at + 4] ~= '' then
     locks_seen = locks_seen + 1
@@ -137,7 +139,7 @@ for i = 1, #ids do
       answers[i] = {'rejected', id, 'dead', plan.holder}
       rejected = rejected + 1
       as_asked = false
-      dead.bury(rejected_key, id, nil, tries.read(nil), 'duplicate', 'duplicate of ' .. plan.holder, '')
+      dead.bury(rejected_key, id, nil, tries.read(nil), {reason = 'duplicate', error = 'duplicate of ' .. plan.holder})
     else
       answers[i] = {'enqueued', id, plan.state, ''}
       as_asked = as_asked and (plan.state == 'ready') == (due == '')

@@ -14,7 +14,7 @@ local running_prefix   = KEYS[9]  -- hashes  .. worker: id -> kind and token
 local locks_key        = KEYS[10] -- zset    lock key by until_ms
 local lock_prefix      = KEYS[11] -- strings .. lock key: holder
 local asked_ms         = tonumber(ARGV[1])  -- -1: ask the server
-local offset           = tonumber(ARGV[2])
+local offset           = tonumber(ARGV[2])  -- how many are passed over
 local limit            = tonumber(ARGV[3])  -- at most 1,000
 local named, named_at  = ARGV, 4            -- from here on lock keys; none: a page of all
 --- @include lib/clock.lua

@@ -19,11 +19,11 @@ local worker_prefix    = KEYS[14] -- hashes  .. worker: host, pid, queues ...
 local wake_prefix      = KEYS[15] -- lists   .. queue: at most one wake-up token
 local lock_prefix      = KEYS[16] -- strings .. lock key: holder
 local asked_ms         = tonumber(ARGV[1])  -- -1: ask the server
-local worker           = ARGV[2]
-local max_crashes      = tonumber(ARGV[3])
-local dead_max         = tonumber(ARGV[4])
-local dead_age_ms      = tonumber(ARGV[5])
-local lock_safety_ms   = tonumber(ARGV[6])
+local worker           = ARGV[2]            -- who asks
+local max_crashes      = tonumber(ARGV[3])  -- after so many a job is buried
+local dead_max         = tonumber(ARGV[4])  -- how many dead jobs are kept
+local dead_age_ms      = tonumber(ARGV[5])  -- how long they are kept; 0: however old
+local lock_safety_ms   = tonumber(ARGV[6])  -- how long past its due time the net under a lock reaches
 local queues, queues_at = ARGV, 7           -- from here on the queues it served
 --- @include lib/clock.lua
 --- @include lib/batch.lua
@@ -40,7 +40,7 @@ local queues, queues_at = ARGV, 7           -- from here on the queues it served
 redis.call('ZREM', workers_key, worker)
 local count = recovery.worker(worker, recovery.jobs_max, false)
 local left = redis.call('HLEN', running_prefix .. worker)
-if left > 0 then redis.call('ZADD', fallen_key, clock.now_ms, worker) end
+if left > 0 then redis.call('ZADD', fallen_key, clock.text(clock.now_ms), worker) end
 for i = queues_at, #queues do
   local queue = queues[i]
   local waiting = redis.pcall('LLEN', ready_prefix .. queue .. ':0')

@@ -21,9 +21,9 @@ local tombs_prefix     = KEYS[13] -- hashes  .. queue: ids cancelled while ready
 local dead_key         = KEYS[14] -- list    dead ids, newest on the left
 local rejected_key     = KEYS[15] -- list    refused duplicates, newest on the left
 local done_key         = KEYS[16] -- list    finished ids, newest on the left
-local state            = ARGV[1]
+local state            = ARGV[1]            -- the place: see above
 local queue            = ARGV[2]            -- '' where the state has none
-local offset           = tonumber(ARGV[3])
+local offset           = tonumber(ARGV[3])  -- how many are passed over
 local limit            = tonumber(ARGV[4])  -- at most 1,000
 --- @include lib/record.lua
 --- @include lib/tries.lua

@@ -12,11 +12,11 @@ local tombs_prefix     = KEYS[8]  -- hashes  .. queue: ids cancelled while ready
 local scheduled_prefix = KEYS[9]  -- zsets   .. queue: ids by run_at_ms
 local lock_prefix      = KEYS[10] -- strings .. lock key: holder
 local lane_prefix      = KEYS[11] -- strings .. lane: last nonce and answer
-local lane_name        = ARGV[1]
+local lane_name        = ARGV[1]            -- the asker's lane: one outstanding request of one producer
 local nonce            = ARGV[2]            -- 11 characters, this request's own
 local asked_ms         = tonumber(ARGV[3])  -- -1: ask the server
-local lock_safety_ms   = tonumber(ARGV[4])
-local queue            = ARGV[5]
+local lock_safety_ms   = tonumber(ARGV[4])  -- how long past its due time the net under a lock reaches
+local queue            = ARGV[5]            -- which one
 local limit            = tonumber(ARGV[6])  -- at most 1,000
 --- @include lib/lane.lua
 --- @include lib/clock.lua
@@ -30,7 +30,8 @@ local limit            = tonumber(ARGV[6])  -- at most 1,000
 local kept = lane.recall()
 if kept then return cjson.decode(kept) end
 
-local list_key, tombs_key, scheduled_key = ready_prefix .. queue .. ':0', tombs_prefix .. queue, scheduled_prefix .. queue
+local list_key, tombs_key = ready_prefix .. queue .. ':0', tombs_prefix .. queue
+local scheduled_key = scheduled_prefix .. queue
 local waiting = redis.pcall('LLEN', list_key)
 local due = redis.pcall('ZCARD', scheduled_key)
 if type(waiting) ~= 'number' or type(due) ~= 'number' then

@@ -19,10 +19,10 @@ local worker_prefix    = KEYS[14] -- hashes  .. worker: host, pid, queues ...
 local wake_prefix      = KEYS[15] -- lists   .. queue: at most one wake-up token
 local lock_prefix      = KEYS[16] -- strings .. lock key: holder
 local asked_ms         = tonumber(ARGV[1])  -- -1: ask the server
-local max_crashes      = tonumber(ARGV[2])
-local dead_max         = tonumber(ARGV[3])
-local dead_age_ms      = tonumber(ARGV[4])
-local lock_safety_ms   = tonumber(ARGV[5])
+local max_crashes      = tonumber(ARGV[2])  -- after so many a job is buried
+local dead_max         = tonumber(ARGV[3])  -- how many dead jobs are kept
+local dead_age_ms      = tonumber(ARGV[4])  -- how long they are kept; 0: however old
+local lock_safety_ms   = tonumber(ARGV[5])  -- how long past its due time the net under a lock reaches
 local named, named_at  = ARGV, 6            -- from here on the workers; none: all whose lease is over
 --- @include lib/clock.lua
 --- @include lib/batch.lua

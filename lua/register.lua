@@ -5,8 +5,8 @@ local workers_key      = KEYS[1] -- zset    worker by lease end
 local queues_key       = KEYS[2] -- hash    queue -> its levels
 local worker_prefix    = KEYS[3] -- hashes  .. worker: host, pid, queues ...
 local asked_ms         = tonumber(ARGV[1])  -- -1: ask the server
-local worker           = ARGV[2]
-local lease_ms         = tonumber(ARGV[3])
+local worker           = ARGV[2]            -- who asks
+local lease_ms         = tonumber(ARGV[3])  -- how long its lease is, from now
 local facts, facts_at  = ARGV, 4            -- from here on field, value of the worker's hash
 --- @include lib/clock.lua
 --- @include lib/workers.lua

@@ -19,10 +19,10 @@ local lock_prefix      = KEYS[14] -- strings .. lock key: holder
 local lane_prefix      = KEYS[15] -- strings .. lane: last nonce and answer
 local dead_key         = KEYS[16] -- list    dead ids, newest on the left
 local rejected_key     = KEYS[17] -- list    refused duplicates, newest on the left
-local lane_name        = ARGV[1]
+local lane_name        = ARGV[1]            -- the asker's lane: one outstanding request of one producer
 local nonce            = ARGV[2]            -- 11 characters, this request's own
 local asked_ms         = tonumber(ARGV[3])  -- -1: ask the server
-local lock_safety_ms   = tonumber(ARGV[4])
+local lock_safety_ms   = tonumber(ARGV[4])  -- how long past its due time the net under a lock reaches
 local ids, ids_at      = ARGV, 5            -- from here on the ids
 --- @include lib/lane.lua
 --- @include lib/clock.lua

@@ -1,8 +1,8 @@
 #!lua flags=no-writes
 --- All numbers of a namespace, read at one instant.
--- Answers {now_ms, running, dead, rejected, done kept, locks, workers, jobs, totals, {queue, ready, scheduled, enqueued_ms
--- of the next ready job, run_at_ms of the next scheduled one} ...}: `jobs` is how many records there are, totals a
--- flat list of counter, value; times are 0 where there is nothing.
+-- Answers {now_ms, running, dead, rejected, done kept, locks, workers, jobs, totals, {queue, ready, scheduled,
+-- enqueued_ms of the next ready job, run_at_ms of the next scheduled one} ...}: `jobs` is how many records there
+-- are, totals a flat list of counter, value; times are 0 where there is nothing.
 local jobs_key         = KEYS[1]  -- hash    id -> record
 local workers_key      = KEYS[2]  -- zset    worker by lease end
 local fallen_key       = KEYS[3]  -- zset    workers being recovered

@@ -29,15 +29,15 @@ local lock_prefix      = KEYS[18] -- strings .. lock key: holder
 local nonce            = ARGV[1]            -- 11 characters, the random part of this turn's tokens
 local again            = ARGV[2] == '1'     -- this request was sent before, and its answer lost
 local asked_ms         = tonumber(ARGV[3])  -- -1: ask the server
-local worker           = ARGV[4]
+local worker           = ARGV[4]            -- who asks
 local start_max        = tonumber(ARGV[5])  -- how many jobs it starts at once
 local hand_max         = tonumber(ARGV[6])  -- how many more it may hold in hand
 local last_idle        = ARGV[7] == '1'     -- after this no slot of this worker waits for a wake-up
-local done_max         = tonumber(ARGV[8])
-local dead_max         = tonumber(ARGV[9])
-local dead_age_ms      = tonumber(ARGV[10])
-local lock_safety_ms   = tonumber(ARGV[11])
-local queue_count      = tonumber(ARGV[12])
+local done_max         = tonumber(ARGV[8])  -- how many finished jobs are kept
+local dead_max         = tonumber(ARGV[9])  -- how many dead jobs are kept
+local dead_age_ms      = tonumber(ARGV[10]) -- how long they are kept; 0: however old
+local lock_safety_ms   = tonumber(ARGV[11]) -- how long past its due time the net under a lock reaches
+local queue_count      = tonumber(ARGV[12]) -- how many queues are named
 local list, list_at    = ARGV, 13           -- queues; then a count and id, token of each job done; then of each
                                             -- other end 7: word, id, token, delay_ms, reason, error, traceback
 local ANSWER, OTHER = 7, 7
@@ -112,7 +112,8 @@ local function settle_other(word, id, token, delay_ms, reason, error_text, trace
     if reason ~= 'malformed' then totals.add('failed', 1) end
   end
   if word == 'bury' or not header then
-    dead.bury(dead_key, id, header, tried, header and reason or 'malformed', error_text, trace)
+    dead.bury(dead_key, id, header, tried, {reason = header and reason or 'malformed', error = error_text,
+      trace = trace ~= '' and trace or nil})
     dead.trim(dead_key, dead_max, dead_age_ms)
     return nil
   end
@@ -193,7 +194,7 @@ local function claim(queue, level)
     redis.call('RPOP', key, seen)
     if #tombs > 0 then redis.call('HDEL', tombs_key, unpack(tombs)) end
     for i = 1, #malformed do
-      dead.bury(dead_key, malformed[i], nil, tries.read(nil), 'malformed', 'the record of this job is not one of ours', '')
+      dead.bury(dead_key, malformed[i], nil, tries.read(nil), dead.MALFORMED)
     end
     if #malformed > 0 then dead.trim(dead_key, dead_max, dead_age_ms) end
     if seen < #ids then return end

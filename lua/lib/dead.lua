@@ -3,12 +3,16 @@
 -- Expects: tries_key, errors_key, where_key, and lib/clock, lib/tries, lib/lock, lib/job, lib/totals.
 local dead = {trim_max = 100}
 
---- Put a job into the list `list_key` with a reason (a word), and let go of its lock.
--- `tried` is its entry in `tries`; `header` is nil where it has no lock, or no readable record.
-function dead.bury(list_key, id, header, tried, reason, error_text, trace)
-  tried.died_ms, tried.reason, tried.error = clock.now_ms, reason, error_text
+--- Why a job is buried whose record nobody can read.
+dead.MALFORMED = {reason = 'malformed', error = 'the record of this job is not one of ours'}
+
+--- Put a job into the list `list_key`, and let go of its lock.
+-- `header` is nil where it has no lock, or no readable record. `tried` is its entry in `tries`, to which
+-- `why` gives the reason (a word) and the error; `why.trace` only where there is one.
+function dead.bury(list_key, id, header, tried, why)
+  tried.died_ms, tried.reason, tried.error = clock.now_ms, why.reason, why.error
   tries.write(id, tried)
-  if trace ~= '' then redis.call('HSET', errors_key, id, trace) end
+  if why.trace then redis.call('HSET', errors_key, id, why.trace) end
   redis.call('LPUSH', list_key, id)
   redis.call('HDEL', where_key, id)
   if header and header.mode then lock.free({header.key, id}) end

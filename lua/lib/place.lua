@@ -1,5 +1,6 @@
 --- Where a job is: the only answer to that question. A job is where its id is; no state field could disagree.
--- Expects: jobs_key, tries_key, ends_key, gone_key, where_key, scheduled_prefix, running_prefix, workers_key, fallen_key.
+-- Expects: tries_key, ends_key, gone_key, where_key, scheduled_prefix, running_prefix, workers_key, fallen_key, and
+-- lib/record, lib/tries.
 -- Never a search in `ready`: what has a record and is in no other place is ready.
 local place = {}
 

@@ -1,6 +1,6 @@
 --- The lists of ids that are ready to run, and the tokens that wake a waiting worker.
 -- New ids come in on the left, the next to run is on the right; the head of a queue is its right end.
--- Expects: ready_prefix, scheduled_prefix, wake_prefix, and lib/batch.
+-- Expects: ready_prefix, scheduled_prefix, wake_prefix, and lib/clock, lib/batch.
 local ready = {}
 
 --- Can ids be put into this queue? False where somebody else's key of another type stands in the way: asked

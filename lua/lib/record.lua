@@ -3,7 +3,7 @@
 -- Tags, only where the job has them: m mode, k lock key, t ttl_ms of the lock.
 -- Payloads over `inline_max` bytes live in `bodies`, and the record ends at its header: reading
 -- 100 headers must not read 100 x 256 KiB.
--- Expects: jobs_key, bodies_key.
+-- Expects: nothing.
 local record = {inline_max = 2048}
 
 --- The header of a record as a table, or nil if it is no record of ours.

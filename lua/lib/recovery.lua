@@ -19,10 +19,10 @@ local function give_back(running_key, id, token, worker, crashed)
     if header then tries.write(id, tried) end
   end
   if not header then
-    dead.bury(dead_key, id, nil, tried, 'malformed', 'the record of this job is not one of ours', '')
+    dead.bury(dead_key, id, nil, tried, dead.MALFORMED)
   elseif crashed and tried.crashes >= max_crashes then
-    dead.bury(dead_key, id, header, tried, 'crashed',
-      'crashed ' .. tried.crashes .. ' times, the last time with the worker ' .. worker, '')
+    dead.bury(dead_key, id, header, tried, {reason = 'crashed',
+      error = 'crashed ' .. tried.crashes .. ' times, the last time with the worker ' .. worker})
   else
     if header.mode then lock.renew(header.key, clock.now_ms) end
     ready.push_head(header.queue, header.level, id)
@@ -63,15 +63,14 @@ end
 -- given back. First this, then the jobs; the other way round it could claim in between.
 function recovery.fell(worker)
   redis.call('ZREM', workers_key, worker)
-  redis.call('ZADD', fallen_key, clock.now_ms, worker)
+  redis.call('ZADD', fallen_key, clock.text(clock.now_ms), worker)
 end
 
 --- Recover workers whose lease is over, and what is left of earlier ones; at most jobs_max jobs a call.
 -- Answers how many jobs went back.
 function recovery.sweep()
-  for _, worker in ipairs(redis.call('ZRANGEBYSCORE', workers_key, '-inf', clock.text(clock.now_ms), 'LIMIT', 0, 100)) do
-    recovery.fell(worker)
-  end
+  local over = redis.call('ZRANGEBYSCORE', workers_key, '-inf', clock.text(clock.now_ms), 'LIMIT', 0, 100)
+  for _, worker in ipairs(over) do recovery.fell(worker) end
   local count = 0
   for _, worker in ipairs(redis.call('ZRANGE', fallen_key, 0, 99)) do
     if count >= recovery.jobs_max then break end

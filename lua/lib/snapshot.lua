@@ -1,8 +1,8 @@
 --- One job as a reader sees it.
 --   {id, state, record, body, tries, traceback, end, worker, token, run_at_ms}
 -- `end` is 'started_ms finished_ms' of a finished job; whatever a job does not have is ''.
--- Expects: jobs_key, bodies_key, tries_key, errors_key, ends_key, running_prefix, scheduled_prefix, and lib/record,
--- lib/place. `whole`: with body and traceback.
+-- Expects: jobs_key, bodies_key, tries_key, errors_key, ends_key, running_prefix, scheduled_prefix, and lib/place.
+-- `whole`: with body and traceback.
 local snapshot = {}
 
 --- The snapshot of `id`.
