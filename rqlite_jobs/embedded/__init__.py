@@ -3,6 +3,5 @@
 from rqlite_jobs.embedded.program import binary as binary
 from rqlite_jobs.embedded.server import Embedded as Embedded
 from rqlite_jobs.embedded.server import Status as Status
-from rqlite_jobs.embedded.server import default_data_dir as default_data_dir
 
-__all__ = ["Embedded", "Status", "binary", "default_data_dir"]
+__all__ = ["Embedded", "Status", "binary"]

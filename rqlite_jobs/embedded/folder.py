@@ -25,10 +25,20 @@ class Folder:
 
     Args:
         path: the folder; it need not exist yet.
+
+    Raises:
+        BadOption: the path begins with `~` and this user has no home.
     """
 
     def __init__(self, path: Path) -> None:
-        self.path = path.expanduser().resolve()
+        try:
+            self.path = path.expanduser().resolve()
+        except RuntimeError as error:  # as in many containers, or a path of links that lead in a circle
+            raise BadOption(
+                f"the folder of the embedded server, {path}, cannot be found: {error}",
+                hint="Set RQJ_DATA_DIR to a folder that you can write to, or RQJ_URL to a server.",
+                option="data_dir",
+            ) from error
         self.lock = self.path / "server.lock"
         self.log = self.path / "server.log"
 

@@ -3,7 +3,6 @@
 import logging
 import sys
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -56,7 +55,7 @@ class Embedded:
         data_dir: the folder; made (0700) at the first `url()`.
         allowed: False (`RQJ_EMBEDDED=0`): `url()` refuses.
 
-    Example: `Embedded(default_data_dir(os.environ)).url()`.
+    Example: `Embedded(settings.data_dir, allowed=settings.embedded).url()`.
     """
 
     announce: ClassVar[bool] = True
@@ -190,20 +189,3 @@ class Embedded:
                 " set RQJ_URL to use a server of your own",
                 self._folder.path,
             )
-
-
-def default_data_dir(environ: Mapping[str, str]) -> Path:
-    """Return the folder of the embedded server where no other is set.
-
-    `RQJ_DATA_DIR`, else `$XDG_DATA_HOME/rqlite-jobs`, else `~/.local/share/rqlite-jobs`.
-
-    Args:
-        environ: the environment variables to look at.
-    """
-    if own := environ.get("RQJ_DATA_DIR"):
-        return Path(own).expanduser()
-    shared = Path(environ.get("XDG_DATA_HOME", ""))
-    if not shared.is_absolute():  # the XDG rules: a relative path, or none, counts as not set
-        home = environ.get("HOME")
-        shared = (Path(home) if home else Path.home()) / ".local" / "share"
-    return shared / "rqlite-jobs"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from rqlite_jobs.embedded import Embedded, binary, default_data_dir
+from rqlite_jobs.embedded import Embedded, binary
 from rqlite_jobs.embedded.folder import LOG_MAX, SOCKET_PATH_MAX, Folder, make_private, socket_for
 from rqlite_jobs.embedded.talk import Pulse, Talk
 from rqlite_jobs.errors import BadOption, ServerMissing
@@ -30,20 +30,6 @@ def on_the_path(folder: Path, name: str, says: str) -> Path:
     fake.write_text(f"#!/bin/sh\necho '{says}'\n")
     fake.chmod(0o755)
     return fake
-
-
-@pytest.mark.parametrize(
-    ("environ", "expected"),
-    [
-        ({"RQJ_DATA_DIR": "/srv/jobs", "XDG_DATA_HOME": "/xdg", "HOME": "/home/a"}, "/srv/jobs"),
-        ({"XDG_DATA_HOME": "/xdg", "HOME": "/home/a"}, "/xdg/rqlite-jobs"),
-        ({"XDG_DATA_HOME": "relative", "HOME": "/home/a"}, "/home/a/.local/share/rqlite-jobs"),
-        ({"RQJ_DATA_DIR": "", "HOME": "/home/a"}, "/home/a/.local/share/rqlite-jobs"),
-        ({}, str(Path.home() / ".local/share/rqlite-jobs")),
-    ],
-)
-def test_default_data_dir(environ: dict[str, str], expected: str) -> None:
-    assert default_data_dir(environ) == Path(expected)
 
 
 class TestSocketFor:
@@ -113,6 +99,11 @@ class TestFolder:
             with pytest.raises(BadOption, match="cannot be made") as caught:
                 Folder(path).prepare()
             assert "RQJ_DATA_DIR" in caught.value.hint
+
+    def test_a_home_that_is_not_there(self) -> None:
+        with pytest.raises(BadOption, match="cannot be found") as caught:
+            Embedded(Path("~nobody-of-this-name/jobs"))
+        assert "RQJ_DATA_DIR" in caught.value.hint
 
     def test_only_one_holds_its_lock(self, tmp_path: Path) -> None:
         lock = Folder(tmp_path).try_lock()
