@@ -240,10 +240,9 @@ def _dump_checked(place: int | str, value: Any, shape: Shape | None) -> Any:
     try:
         back = models.restore(tags.load(data), hint)
     except models.DoesNotFit as misfit:
-        raise tags.Unencodable(
-            f"is or holds a {type(value).__name__}, and {misfit}",
-            "Annotate the parameter of the handler with the class it is of, or pass plain data",
-        ) from misfit
+        what = f"is a {type(value).__name__}" if models.is_model(type(value)) else "holds a model"
+        remedy = "Annotate the parameter of the handler with the class it is of, or pass plain data"
+        raise tags.Unencodable(f"{what}, and {misfit}", remedy) from misfit
     if not models.same(value, back):
         raise tags.Unencodable(
             f"is {shown(value)}, which would come back as {shown(back)}",

@@ -8,6 +8,7 @@ import dataclasses
 import types
 import typing
 from collections.abc import Callable, Iterator, Mapping
+from decimal import Decimal
 from enum import Enum
 from typing import Any, ForwardRef, NewType, TypeVar
 
@@ -79,7 +80,7 @@ def restore(value: Any, annotation: Any) -> Any:
                     return _build(cls, value.data)
                 except Exception:  # whatever a constructor raises: the next class of a union may fit
                     continue
-        raise DoesNotFit(f"no class in the annotation {_name(annotation)} can be made from it")
+        raise _misfit(annotation, "names no class that can be made from it")
     if not _holds_unbuilt(value):
         return value
     kind = type(value)
@@ -90,7 +91,7 @@ def restore(value: Any, annotation: Any) -> Any:
                 return _restore_items(value, typing.get_args(choice))
             except DoesNotFit:
                 continue
-    raise DoesNotFit(f"the annotation {_name(annotation)} does not say what it is made of")
+    raise _misfit(annotation, "does not say what it holds")
 
 
 def hints_of(fn: Callable[..., Any]) -> dict[str, Any]:
@@ -124,6 +125,8 @@ def same(one: Any, other: Any) -> bool:
         return len(one) == len(other) and all(map(same, one, other))
     if kind is dict:
         return len(one) == len(other) and all(map(same, _items(one), _items(other)))
+    if kind is Decimal:  # a signalling NaN raises when it is compared
+        return str(one) == str(other)
     return bool(one == other) or (one != one and other != other)
 
 
@@ -202,5 +205,8 @@ def _is_pydantic(cls: type) -> bool:
     return hasattr(cls, "model_validate_json") and hasattr(cls, "model_dump_json")
 
 
-def _name(annotation: Any) -> str:
-    return annotation.__name__ if isinstance(annotation, type) else str(annotation)
+def _misfit(annotation: Any, why: str) -> DoesNotFit:
+    if annotation is None:
+        return DoesNotFit("its parameter has no annotation, or one that names something unknown")
+    name = annotation.__name__ if isinstance(annotation, type) else str(annotation)
+    return DoesNotFit(f"the annotation {name} {why}")

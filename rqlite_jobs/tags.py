@@ -8,6 +8,7 @@ import base64
 from collections.abc import Callable
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
+from os import PathLike
 from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
@@ -250,6 +251,8 @@ def _refusal(value: Any) -> Unencodable:
         remedy = "Pass value.tolist(), which makes plain numbers and lists"
     elif kind in (bytearray, memoryview):
         remedy = "Pass bytes(...) of it"
+    elif issubclass(kind, PathLike):
+        remedy = "Pass str(...) of it"
     elif base is not None:
         what = f" (a subclass of {base.__name__})"
         remedy = f"Pass a plain {base.__name__}: a subclass would not come back as what it was"
