@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import TypeAlias
 
-from rqlite_jobs.errors import BadDuration, BadOption, shown
+from rqlite_jobs.errors import BadDuration, BadOption, a_type, shown
 
 Duration: TypeAlias = str | float | timedelta
 """`"250ms"`, `"30s"`, `"1h30m"`, a number of seconds, or a timedelta."""
@@ -50,7 +50,7 @@ def to_ms(value: Duration, *, what: str = "duration", signed: bool = False) -> i
         # Through the shortest text: 0.07 * 1000 is 70.00000000000001, which would round up to 71.
         found = math.ceil(Decimal(float.__repr__(value)) * 1000)
     else:
-        raise _bad(what, value, f"is a {type(value).__name__}, not a duration")
+        raise _bad(what, value, f"is {a_type(value)}, not a duration")
     if found < 0 and not signed:
         raise _bad(what, value, "is negative")
     if found > MAX_MS:
@@ -89,7 +89,7 @@ def instant_ms(when: datetime, *, what: str = "run_at") -> int:
     """
     if not isinstance(when, datetime):
         raise BadOption(
-            f"{what} is {shown(when)}, a {type(when).__name__}; it has to be a datetime with a zone.",
+            f"{what} is {shown(when)}, {a_type(when)}; it has to be a datetime with a zone.",
             hint="Write datetime(2031, 7, 1, 12, tzinfo=ZoneInfo('Europe/Paris')); delay= takes a duration.",
             option=what,
         )

@@ -265,6 +265,16 @@ def _delay_ms(delay: str | float | timedelta, signal: str) -> int:
     return max(0, to_ms(delay, what=f"the delay of {signal}", signed=True))
 
 
+def a_type(value: object) -> str:
+    """Name the type of a value with its article, for a message: `an int`.
+
+    >>> a_type(5), a_type("x")
+    ('an int', 'a str')
+    """
+    name = type(value).__name__
+    return f"{'an' if name[0] in 'AEIOUaeiou' else 'a'} {name}"
+
+
 def nearest(found: object, known: Iterable[str]) -> str:
     """Suggest the known word that is most like the one found, else list them all.
 

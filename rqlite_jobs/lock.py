@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from rqlite_jobs.codec import canonical
 from rqlite_jobs.durations import Duration, to_ms
-from rqlite_jobs.errors import BadOption, UnserializableArguments, nearest, shown
+from rqlite_jobs.errors import BadOption, UnserializableArguments, a_type, nearest, shown
 
 Mode: TypeAlias = Literal["until_executed", "until_expired"]
 OnConflict: TypeAlias = Literal["return", "raise", "log", "reject"]
@@ -76,7 +76,7 @@ class LockPolicy:
         _one_of("on_conflict", self.on_conflict, get_args(OnConflict))
         if self.key is not None and not isinstance(self.key, str) and not callable(self.key):
             raise BadOption(
-                f"key={shown(self.key)} is a {type(self.key).__name__}, not a template or a function.",
+                f"key={shown(self.key)} is {a_type(self.key)}, not a template or a function.",
                 hint='Write key="book:{book_id}" or key=lambda book_id: f"book:{book_id}".',
                 option="key",
             )
@@ -204,7 +204,7 @@ def _key_as_declared(job_name: str, key: str | Callable[..., str], bound: inspec
             option="key",
         ) from error
     if not isinstance(found, str):
-        raise _bad_key(job_name, found, f"is a {type(found).__name__}, not text")
+        raise _bad_key(job_name, found, f"is {a_type(found)}, not text")
     try:
         size = len(found.encode())
     except UnicodeEncodeError as error:

@@ -9,7 +9,7 @@ from typing import Any
 
 from rqlite_jobs.backoff import Retry
 from rqlite_jobs.durations import to_ms, to_text
-from rqlite_jobs.errors import BadOption, UnknownOption, nearest, shown
+from rqlite_jobs.errors import BadOption, UnknownOption, a_type, nearest, shown
 from rqlite_jobs.keys import check_namespace, check_queue
 
 
@@ -109,7 +109,7 @@ def _retry(what: str, value: Any) -> Retry:
 
 def _url(what: str, value: Any) -> str:
     if not isinstance(value, str):  # not shown: whatever it is, it may hold a password
-        why = f"{what} is a {type(value).__name__}, not text."
+        why = f"{what} is {a_type(value)}, not text."
         raise BadOption(why, hint="Give redis://host:6379/0.", option="url")
     return value
 
