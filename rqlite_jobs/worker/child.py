@@ -1,0 +1,216 @@
+"""A child: everything that serves one lease, built from the ground up and stopped from the top down.
+
+It can be run by itself, in the process that asks for it; a supervisor that starts many is another matter.
+"""
+
+import asyncio
+import logging
+import random
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from rqlite_jobs.address import TIMEOUT_S
+from rqlite_jobs.app import App
+from rqlite_jobs.config import Settings
+from rqlite_jobs.operations import Call
+from rqlite_jobs.worker.executor import Executor
+from rqlite_jobs.worker.heart import Heart
+from rqlite_jobs.worker.holdings import Holdings
+from rqlite_jobs.worker.loop import Loop
+from rqlite_jobs.worker.outage import Outage
+from rqlite_jobs.worker.slot import Slot
+from rqlite_jobs.worker.turn import Turn
+from rqlite_jobs.worker.turner import Turner
+from rqlite_jobs.worker.waker import LISTEN_S, Waker
+
+log = logging.getLogger("rqlite_jobs.worker")
+
+T = TypeVar("T")
+
+
+class Child:
+    """Serves jobs under one lease: a heart, and slots that are threads, or tasks where the app has async handlers.
+
+    Args:
+        app: whose jobs it runs.
+        settings: how, with what the worker was given in them.
+        queues: those it serves, in order; empty: all.
+        burst: end when nothing is ready or due.
+
+    `start`, then `wait`; `stop` may come from any thread; `leave` at the end.
+    """
+
+    def __init__(self, app: App, settings: Settings, queues: Sequence[str] = (), burst: bool = False) -> None:
+        self._app = app
+        self._settings = settings
+        self._burst = burst
+        self._rng = random.Random()
+        self._stopping = threading.Event()
+        self._quiet = False
+        self._ended = threading.Event()
+        self._outage = Outage(self._rng)
+        self._holdings = Holdings()
+        own = list(queues) or _own_queues(app, settings)
+        self.heart = Heart(
+            app.operations, self._holdings, settings, own, not queues, list(app.handlers), self._call, self._outage,
+            self._flush, rng=self._rng,
+        )  # fmt: skip
+        self._executor = Executor(app, self._rng)
+        self._waker = Waker(app.address, app.keys, lambda: self.heart.queues)
+        self._flush_turn = self._new_turn()
+        self._heart_loop = Loop("rqj-heart", self.heart.tick)
+        self._threads: list[threading.Thread] = []
+        self._living = 0
+        self._guard = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._turner: Turner | None = None
+
+    def start(self) -> None:
+        """Register, and begin to work.
+
+        Raises:
+            Unreachable, ServerReadOnly: the server gave no lease; nothing was started.
+        """
+        self.heart.register()
+        self._heart_loop.start()
+        if any(handler.is_async for handler in self._app.handlers.values()):
+            self._spawn("rqj-loop", self._serve_loop)
+        else:
+            for number in range(self._settings.concurrency):
+                self._spawn(f"rqj-slot-{number + 1}", self._serve_slot)
+
+    def stop(self) -> None:
+        """Claim nothing more, and end when what runs has ended."""
+        self._stopping.set()
+        self._rouse()
+
+    def quiet(self) -> None:
+        """Claim nothing more, and stay."""
+        self._quiet = True
+        self._rouse()
+
+    def wait(self, timeout_s: float | None = None) -> bool:
+        """Wait until all slots have ended; False if they have not in that time."""
+        return self._ended.wait(timeout_s)
+
+    def leave(self) -> bool:
+        """Settle what has ended, hand everything else back, end the lease; False if handlers still run here."""
+        all_ended = self._ended.is_set()
+        if self._loop is not None and self._turner is not None and not all_ended:
+            self._loop.call_soon_threadsafe(self._turner.cancel)
+            all_ended = self._ended.wait(1.0)
+        self._heart_loop.stop()
+        self._waker.stop()
+        worker = self.heart.worker
+        try:
+            self._holdings.hand_back_all()
+            if self._holdings.waiting:
+                self._flush()
+            left = 1
+            while worker and left:
+                _, left = self._call(self._app.operations.leave(worker, self.heart.queues))
+        except Exception as error:
+            log.warning("left without telling the server, which gives the jobs back when the lease ends: %s", error)
+        self._holdings.drop()
+        return all_ended
+
+    def _open(self) -> bool:
+        return not self._stopping.is_set() and not self._quiet
+
+    def _call(self, call: Call[T]) -> T:
+        # Not patient: a slot repeats by itself, so that it can be stopped in between.
+        return self._app.run(call, patient=False)
+
+    def _new_turn(self) -> Turn:
+        return Turn(self._app.operations, self._holdings, self.heart, self._app.caller.nonce)
+
+    def _flush(self) -> None:
+        try:
+            self._flush_turn.answered(self._call(self._flush_turn.ask(0)))
+        except Exception as error:
+            self._flush_turn.unanswered()
+            self._outage.failed(error)
+
+    def _rouse(self) -> None:
+        if self._stopping.is_set():
+            self._waker.stop()
+        else:
+            self._waker.rouse()
+        loop, turner = self._loop, self._turner
+        if loop is not None and turner is not None and not loop.is_closed():
+            try:
+                loop.call_soon_threadsafe(turner.rouse)
+            except RuntimeError:
+                return  # it closed in between: there is nobody to rouse
+
+    def _drained(self) -> None:
+        if self._burst and self._holdings.idle:
+            self.stop()
+
+    def _spawn(self, name: str, serve: Callable[[], None]) -> None:
+        def run() -> None:
+            try:
+                serve()
+            except Exception:
+                log.exception("a slot failed; this is a fault of rqlite-jobs")
+            finally:
+                with self._guard:
+                    self._living -= 1
+                    if self._living == 0:
+                        self._ended.set()
+
+        self._living += 1
+        thread = threading.Thread(target=run, name=name, daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def _serve_slot(self) -> None:
+        slot = Slot(
+            self._new_turn(), self._holdings, self.heart, self._executor.execute, self._call, self._outage,
+            self._open, lambda: self._waker.idle == 0,
+        )  # fmt: skip
+        while True:
+            wait_s = slot.step()
+            if self._stopping.is_set() and wait_s and not self._holdings.waiting:
+                return
+            if slot.idle:
+                self._drained()
+                try:
+                    self._waker.wait(wait_s)
+                except Exception as error:
+                    self._outage.failed(error)
+                    self._stopping.wait(self._outage.pause_s(2))
+            elif wait_s:
+                self._stopping.wait(wait_s)
+
+    def _serve_loop(self) -> None:
+        asyncio.run(self._aserve())
+
+    async def _aserve(self) -> None:
+        async def call(call: Call[Any]) -> Any:
+            return await self._app.arun(call, patient=False)
+
+        self._loop = asyncio.get_running_loop()
+        self._turner = Turner(
+            self._new_turn(), self._holdings, self.heart, self._executor, call, self._listen, self._outage,
+            self._open, self._drained, self._settings.concurrency,
+        )  # fmt: skip
+        await self._turner.serve()
+
+    async def _listen(self, longest_s: float) -> None:
+        listen_s = max(0.001, min(longest_s, LISTEN_S))
+        connection: Any = self._app.address.async_connection(LISTEN_S + TIMEOUT_S)
+        try:
+            await connection.connect()
+            keys = [self._app.keys.wake(queue) for queue in self.heart.queues]
+            await connection.send_command("BLPOP", *keys, f"{listen_s:.3f}")
+            await connection.read_response(disable_decoding=True)
+        finally:
+            await connection.disconnect(nowait=True)
+
+
+def _own_queues(app: App, settings: Settings) -> list[str]:
+    named = {handler.queue or settings.default_queue for handler in app.handlers.values()}
+    return sorted({settings.default_queue, *named})

@@ -1,0 +1,127 @@
+"""Runs one claimed job: read it, find its handler, call it, judge how it ended."""
+
+import asyncio
+import logging
+import random
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from rqlite_jobs.answers import Claim
+from rqlite_jobs.app import App
+from rqlite_jobs.backoff import Retry
+from rqlite_jobs.codec import Malformed, Payload, decode
+from rqlite_jobs.durations import to_text
+from rqlite_jobs.handler import Handler
+from rqlite_jobs.operations import Settlement
+from rqlite_jobs.worker import outcome
+
+log = logging.getLogger("rqlite_jobs.worker")
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A claimed job that can be run.
+
+    Attributes:
+        claim: which.
+        handler: what runs it.
+        args, kwargs: with what.
+        retry: the policy it fails by.
+    """
+
+    claim: Claim
+    handler: Handler[..., Any]
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    retry: Retry
+
+
+class Executor:
+    """Runs claimed jobs of one app. It keeps nothing of them.
+
+    Args:
+        app: whose handlers run.
+        rng: for the jitter of retries.
+    """
+
+    def __init__(self, app: App, rng: random.Random) -> None:
+        self._app = app
+        self._rng = rng
+        self._unknown: set[str] = set()
+
+    def prepare(self, claim: Claim) -> Run | Settlement:
+        """Read a claimed job and find its handler; or say what becomes of it where that fails."""
+        # The payload is what stands behind the record's last NUL: JSON text has none.
+        raw = claim.record.rpartition(b"\0")[2] or claim.body
+        try:
+            payload = decode(raw)
+        except Malformed as error:
+            log.error("job %s is buried: its payload cannot be read: %s", claim.id, error)
+            return outcome.malformed(claim, f"its payload cannot be read: {error}")
+        handler = self._app.handlers.get(payload.name)
+        if handler is None or handler.remote:
+            self._report_unknown(claim, payload)
+            return outcome.unknown(claim)
+        try:
+            args, kwargs = handler.bind_payload(payload)
+            wire = payload.options.get("r")
+            retry = self._app.retry_of(handler) if wire is None else Retry.from_wire(wire)
+        except Exception as error:  # restoring a dataclass or model runs code of the app
+            log.error("job %s (%s) is buried: its arguments do not fit the handler: %s", claim.id, payload.name, error)
+            return outcome.malformed(claim, f"its arguments do not fit the handler {payload.name!r}: {error}")
+        return Run(claim, handler, args, kwargs, retry)
+
+    def execute(self, claim: Claim) -> Settlement:
+        """Run a job to its end in this thread. Whatever it raises becomes part of the answer."""
+        run = self.prepare(claim)
+        return run if isinstance(run, Settlement) else self.perform(run)
+
+    def perform(self, run: Run) -> Settlement:
+        """Call a prepared job's handler in this thread, and judge."""
+        try:
+            run.handler.fn(*run.args, **run.kwargs)
+        except BaseException as error:  # SystemExit in a handler ends the run, not the worker
+            return self._judged(run, error)
+        return outcome.done(run.claim)
+
+    async def aperform(self, run: Run, elsewhere: Callable[[Run], Awaitable[Settlement]]) -> Settlement:
+        """The same on an event loop; a plain function is run `elsewhere`, off the loop.
+
+        Raises:
+            asyncio.CancelledError: the worker itself cancelled the run; its caller hands the job back.
+        """
+        if not run.handler.is_async:
+            return await elsewhere(run)
+        try:
+            await run.handler.fn(*run.args, **run.kwargs)
+        except BaseException as error:
+            task = asyncio.current_task()
+            if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
+                raise
+            return self._judged(run, error)
+        return outcome.done(run.claim)
+
+    def _judged(self, run: Run, error: BaseException) -> Settlement:
+        settled = outcome.raised(run.claim, error, run.retry, self._rng, skip=1)
+        name, claim = run.handler.name, run.claim
+        if settled.word == "retry":
+            log.warning(
+                "job %s (%s) failed, attempt %d of %d, again in %s: %s",
+                claim.id, name, claim.attempts + 1 - claim.crashes, run.retry.max_attempts,
+                to_text(settled.delay_ms), settled.error[:500],
+            )  # fmt: skip
+        elif settled.word == "bury":
+            log.error("job %s (%s) is dead: %s", claim.id, name, settled.error[:500])
+        error.__traceback__ = None  # its frames hold the arguments, and sometimes the whole request
+        return settled
+
+    def _report_unknown(self, claim: Claim, payload: Payload) -> None:
+        level = logging.DEBUG if payload.name in self._unknown else logging.WARNING
+        if len(self._unknown) < 1000:
+            self._unknown.add(payload.name)
+        log.log(
+            level,
+            "job %s is put off: this worker knows no job named %r. Is the module that declares it imported?",
+            claim.id, payload.name,
+        )  # fmt: skip

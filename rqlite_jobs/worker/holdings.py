@@ -1,0 +1,144 @@
+"""What a child has of the queue's: jobs in hand, jobs that run, outcomes not yet settled."""
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+
+from rqlite_jobs.answers import Claim
+from rqlite_jobs.operations import Settlement
+from rqlite_jobs.worker import outcome
+
+HAND_S = 0.005
+"""How much work, in seconds, may lie in a hand: so little that no idle worker elsewhere waits for it."""
+HAND_MAX = 96
+"""The most jobs in a hand, however short they are: a turn stays a small script."""
+STALE_S = 0.05
+"""A hand untouched for so long lies behind a job that took longer than was thought."""
+
+
+class Holdings:
+    """The jobs of one child, shared by its slots. Safe from any thread.
+
+    Args:
+        clock: seconds, monotonic.
+
+    A job is held from its claim until its settlement is confirmed; the heartbeat names all that are held.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._guard = threading.Lock()
+        self._held: dict[str, Claim] = {}
+        self._hand: deque[Claim] = deque()
+        self._ended: list[Settlement] = []
+        self._turning = 0
+        self._touched_s = 0.0
+        self._mean_s = 1.0
+
+    def receive(self, claims: Sequence[Claim], to_start: int = 1) -> list[Claim]:
+        """Take over claimed jobs: the first `to_start` are answered, to be started at once, the rest lies in hand."""
+        with self._guard:
+            for claim in claims:
+                self._held[claim.id] = claim
+            self._hand.extend(claims[to_start:])
+            self._touched_s = self._clock()
+            return list(claims[:to_start])
+
+    def next_in_hand(self) -> Claim | None:
+        """A job from the hand, to be started now; None if it is empty."""
+        if not self._hand:
+            return None
+        with self._guard:
+            self._touched_s = self._clock()
+            return self._hand.popleft() if self._hand else None
+
+    def end(self, claim: Claim, settlement: Settlement, took_s: float | None = None) -> bool:
+        """Note how a job ended; False if it is not ours any more.
+
+        Args:
+            claim: the job as it was claimed.
+            settlement: how it ended.
+            took_s: how long it ran, if it did: the hand is sized by it.
+        """
+        with self._guard:
+            if took_s is not None:
+                # Quick to believe that jobs got longer, slow to believe that they got shorter.
+                self._mean_s += (took_s - self._mean_s) * (0.5 if took_s > self._mean_s else 0.1)
+            if self._held.get(claim.id) is not claim:
+                return False
+            self._ended.append(settlement)
+            return True
+
+    def take_ended(self) -> list[Settlement]:
+        """All outcomes not yet on their way, for the next turn; they stay held until `settled`."""
+        with self._guard:
+            ended, self._ended = self._ended, []
+            self._turning += 1
+            return ended
+
+    def turned(self) -> None:
+        """A turn begun with `take_ended` is over, one way or the other."""
+        with self._guard:
+            self._turning -= 1
+
+    def settled(self, settlements: Iterable[Settlement]) -> None:
+        """The server has recorded these."""
+        with self._guard:
+            for one in settlements:
+                claim = self._held.get(one.id)
+                if claim is not None and claim.token == one.token:
+                    del self._held[one.id]
+
+    def hand_back_stale(self) -> int:
+        """Hand back what lies in hand behind a job that takes long; answers how many jobs."""
+        with self._guard:
+            if not self._hand or self._clock() - self._touched_s < STALE_S:
+                return 0
+            return self._return_hand()
+
+    def hand_back_all(self) -> int:
+        """Hand back all that lies in hand."""
+        with self._guard:
+            return self._return_hand()
+
+    def drop(self) -> list[Claim]:
+        """Forget everything: the lease is lost, and what is still running here is somebody else's now."""
+        with self._guard:
+            dropped = list(self._held.values())
+            self._held, self._hand, self._ended = {}, deque(), []
+            return dropped
+
+    def hand_room(self) -> int:
+        """How many jobs more a turn may claim for the hand, by how long jobs have taken lately."""
+        if self._hand or self._mean_s * 2 > HAND_S:
+            return 0
+        return min(HAND_MAX, int(HAND_S / max(self._mean_s, 1e-6)))
+
+    def ids(self) -> list[str]:
+        """The ids of all held jobs, for the heartbeat."""
+        with self._guard:
+            return list(self._held)
+
+    @property
+    def in_hand(self) -> bool:
+        """Does something lie in hand?"""
+        return bool(self._hand)
+
+    @property
+    def waiting(self) -> bool:
+        """Are there outcomes that no turn has taken along yet?"""
+        return bool(self._ended)
+
+    @property
+    def idle(self) -> bool:
+        """Is nothing held, and no turn under way that could bring something?"""
+        with self._guard:
+            return not self._held and self._turning == 0
+
+    def _return_hand(self) -> int:
+        count = len(self._hand)
+        # The last of the hand first, so that at the head of the queue the first of it is first again.
+        while self._hand:
+            self._ended.append(outcome.handed_back(self._hand.pop()))
+        return count

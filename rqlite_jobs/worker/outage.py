@@ -1,0 +1,51 @@
+"""A server that does not answer: one line in the log when it goes, one when it is back."""
+
+import logging
+import random
+import threading
+import time
+from collections.abc import Callable
+
+from rqlite_jobs.durations import to_text
+
+log = logging.getLogger("rqlite_jobs.worker")
+
+PAUSE_S = (0.05, 2.0)
+"""The first and the longest pause between two tries; they double, with jitter."""
+
+
+class Outage:
+    """Whether the server is away, as all parts of a child see it together. Safe from any thread.
+
+    Args:
+        rng: for jitter, so that a hundred workers do not come back in one instant.
+        clock: seconds, monotonic.
+    """
+
+    def __init__(self, rng: random.Random, clock: Callable[[], float] = time.monotonic) -> None:
+        self._rng = rng
+        self._clock = clock
+        self._guard = threading.Lock()
+        self._since_s: float | None = None
+
+    def failed(self, error: BaseException) -> None:
+        """A request failed; the first of a row is logged."""
+        with self._guard:
+            if self._since_s is not None:
+                return
+            self._since_s = self._clock()
+        log.error("%s Trying again until it answers.", str(error).partition("\n")[0])
+
+    def over(self) -> None:
+        """A request was answered; the first after a row of failures is logged."""
+        if self._since_s is None:
+            return
+        with self._guard:
+            since_s, self._since_s = self._since_s, None
+        if since_s is not None:
+            log.warning("the server answers again, after %s.", to_text(int((self._clock() - since_s) * 1000)))
+
+    def pause_s(self, tries: int) -> float:
+        """How long to wait before the next try, after so many failures in a row."""
+        first, longest = PAUSE_S
+        return min(longest, first * 2 ** min(tries, 10)) * self._rng.uniform(0.5, 1.0)

@@ -1,0 +1,87 @@
+"""One worker's turn at the server: what it asks, kept until it is answered, and what the answer changes. No I/O."""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from rqlite_jobs.answers import Claim, Turned
+from rqlite_jobs.operations import Call, Operations, Settlement
+from rqlite_jobs.worker.heart import Heart
+from rqlite_jobs.worker.holdings import Holdings
+
+log = logging.getLogger("rqlite_jobs.worker")
+
+
+@dataclass(slots=True)
+class _Asked:
+    call: Call[Turned]
+    settlements: list[Settlement]
+    worker: str
+    start_max: int
+
+
+class Turn:
+    """Turns of one asker, one after the other. A request that was not answered stays and is asked again.
+
+    Args:
+        operations: of the namespace.
+        holdings: what the child has.
+        heart: who the worker is, and which queues it serves.
+        nonce: makes 11 random characters.
+    """
+
+    def __init__(self, operations: Operations, holdings: Holdings, heart: Heart, nonce: Callable[[], str]) -> None:
+        self._operations = operations
+        self._holdings = holdings
+        self._heart = heart
+        self._nonce = nonce
+        self._asked: _Asked | None = None
+        self.next_due_ms = 0
+
+    def ask(self, start_max: int, hand_max: int = 0, last_idle: bool = False) -> Call[Turned]:
+        """The call to send: a new one, or the one that was not answered yet.
+
+        Args:
+            start_max: how many jobs are started at once.
+            hand_max: how many more may lie in hand.
+            last_idle: no other slot of this worker waits for a wake-up.
+        """
+        asked = self._asked
+        if asked is not None and asked.worker != self._heart.worker:
+            self._over()  # its lease is lost, and its outcomes with it
+            asked = None
+        if asked is None:
+            settlements = self._holdings.take_ended()
+            call = self._operations.turn(
+                self._heart.worker, self._nonce(), self._heart.queues, settlements, start_max, hand_max, last_idle
+            )
+            self._asked = asked = _Asked(call, settlements, self._heart.worker, start_max)
+        return asked.call
+
+    def unanswered(self) -> None:
+        """The answer did not come: the same will be asked again, marked as such."""
+        if self._asked is not None:
+            self._asked.call = self._asked.call.again()
+
+    def answered(self, turned: Turned) -> tuple[list[Claim], bool]:
+        """Take in the answer: the jobs to start at once, and whether more could be claimed right away."""
+        asked = self._asked
+        assert asked is not None
+        try:
+            for id_, word in turned.refused.items():
+                if word == "stale":
+                    log.warning("job %s ended here, but its lease was lost before: the outcome is not recorded", id_)
+            self._holdings.settled(asked.settlements)
+            if asked.worker != self._heart.worker:
+                return [], False
+            if not turned.registered:
+                self._heart.lose(asked.worker)
+                return [], False
+            self.next_due_ms = max(turned.next_due_ms - turned.now_ms, 0) if turned.next_due_ms else -1
+            return self._holdings.receive(turned.claims, asked.start_max), turned.left
+        finally:
+            self._over()
+
+    def _over(self) -> None:
+        self._asked = None
+        self._holdings.turned()

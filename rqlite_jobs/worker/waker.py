@@ -1,0 +1,128 @@
+"""Waiting for work without polling: one waiter of a child listens, the other idle slots wait for the waiter."""
+
+import logging
+import socket
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from rqlite_jobs.address import TIMEOUT_S, Address
+from rqlite_jobs.keys import Keys
+
+log = logging.getLogger("rqlite_jobs.worker")
+
+LISTEN_S = 4.0
+"""How long one wait at the server lasts at most; then a turn looks whether something was missed."""
+FAKE_LISTEN_S = 0.02
+"""The same for a server inside this process, whose waits cannot be interrupted."""
+
+
+class Waker:
+    """Lets the idle slots of a child wait. Safe from any thread.
+
+    Args:
+        address: of the server.
+        keys: of the namespace.
+        queues: answers with the queues listened for.
+
+    The waiter pops a wake-up token, never a job, so nothing is lost with it; the claim that follows passes the
+    token on if there is more to do.
+    """
+
+    def __init__(self, address: Address, keys: Keys, queues: Callable[[], Sequence[str]]) -> None:
+        self._address = address
+        self._keys = keys
+        self._queues = queues
+        self._guard = threading.Condition()
+        self._listening = False
+        self._roused = 0
+        self._idle = 0
+        self._stopped = False
+        self._connection: Any = None
+
+    def wait(self, longest_s: float) -> None:
+        """Wait until there may be something to do.
+
+        Args:
+            longest_s: when a scheduled job is due at the latest, from now.
+
+        Raises:
+            redis.RedisError, OSError: the server went away.
+        """
+        with self._guard:
+            self._idle += 1
+            roused = self._roused
+            try:
+                while self._listening and not self._stopped and roused == self._roused:
+                    if not self._guard.wait(timeout=LISTEN_S * 2):
+                        break
+                if self._stopped or self._listening or roused != self._roused:
+                    return
+                self._listening = True
+            finally:
+                self._idle -= 1
+        try:
+            self._listen(max(0.001, min(longest_s, LISTEN_S)))
+        finally:
+            with self._guard:
+                self._listening = False
+                self._guard.notify()  # another idle slot listens while this one works
+
+    @property
+    def idle(self) -> int:
+        """How many slots wait."""
+        return self._idle
+
+    def rouse(self) -> None:
+        """Send all idle slots back to work: they look whether they shall end, or what lies in hand."""
+        with self._guard:
+            self._roused += 1
+            self._guard.notify_all()
+            self._interrupt()
+
+    def stop(self) -> None:
+        """End all waiting, now and later."""
+        with self._guard:
+            self._stopped = True
+        self.rouse()
+
+    def _listen(self, listen_s: float) -> None:
+        if self._address.fake:
+            listen_s = min(listen_s, FAKE_LISTEN_S)
+        connection = self._connection
+        if connection is None:
+            # Its own connection, for it hangs in a blocking command; it outwaits that by the usual timeout.
+            connection = self._address.connection(LISTEN_S + TIMEOUT_S)
+        try:
+            connection.connect()
+            with self._guard:
+                if self._stopped:
+                    connection.disconnect()
+                    return
+                self._connection = connection
+            keys = [self._keys.wake(queue) for queue in self._queues()]
+            connection.send_command("BLPOP", *keys, f"{listen_s:.3f}")
+            connection.read_response(disable_decoding=True)
+        except BaseException as error:
+            self._connection = None
+            connection.disconnect()
+            if self._stopped or self._was_interrupted(error):
+                return
+            raise
+
+    def _interrupt(self) -> None:
+        # Shutting the socket down is the one thing that ends a blocking read at once; CLIENT UNBLOCK would
+        # need a server that answers.
+        sock = getattr(self._connection, "_sock", None)
+        if isinstance(sock, socket.socket) and self._listening:
+            self._interrupted = True
+            try:
+                sock.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                log.debug("the waiter's connection was closed already")
+
+    _interrupted = False
+
+    def _was_interrupted(self, error: BaseException) -> bool:
+        was, self._interrupted = self._interrupted, False
+        return was and isinstance(error, Exception)

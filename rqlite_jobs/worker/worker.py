@@ -1,0 +1,118 @@
+"""The worker: what `rqj worker` runs, and what a program can run by itself."""
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import Sequence
+
+from rqlite_jobs.app import App
+from rqlite_jobs.durations import Duration, to_text
+from rqlite_jobs.keys import check_queue
+from rqlite_jobs.worker.child import Child
+from rqlite_jobs.worker.ground import check_ground
+from rqlite_jobs.worker.signals import handled
+
+log = logging.getLogger("rqlite_jobs.worker")
+
+
+class Worker:
+    """Runs the jobs of an app until it is stopped.
+
+    Args:
+        app: whose jobs.
+        queues: the queues it serves, in this order. None: every queue that the app's jobs name, and every one
+            that jobs were ever put into, new ones within a beat.
+        concurrency: how many jobs run at once.
+        burst: end when nothing is ready or due.
+        lease: how long a silent worker keeps its jobs, a duration.
+        beat: how often it says that it lives; by default a third of the lease.
+        sweep: how soon at the earliest it looks after another worker's lease.
+        stop_after: how long running jobs may finish when it is stopped.
+        max_crashes: after how many crashes a job is buried.
+        allow_eviction: work on a server that may evict keys when its memory is full.
+
+    What is None is taken from the settings.
+
+    Raises:
+        BadOption, BadDuration, BadName: an argument that no worker can have.
+
+    >>> Worker(app, ["mail"], concurrency=2, burst=True).run()    # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        app: App,
+        queues: Sequence[str] | None = None,
+        concurrency: int | None = None,
+        burst: bool = False,
+        *,
+        lease: Duration | None = None,
+        beat: Duration | None = None,
+        sweep: Duration | None = None,
+        stop_after: Duration | None = None,
+        max_crashes: int | None = None,
+        allow_eviction: bool | None = None,
+    ) -> None:
+        self._app = app
+        self._queues = [check_queue(queue) for queue in queues or ()]
+        self._burst = burst
+        given = {
+            "concurrency": concurrency, "lease": lease, "beat": beat, "sweep": sweep, "stop_after": stop_after,
+            "max_crashes": max_crashes, "allow_eviction": allow_eviction,
+        }  # fmt: skip
+        self._settings = app.settings.but(**given)
+        self._guard = threading.Lock()
+        self._child: Child | None = None
+        self._stops = 0
+        self._stop_asked = threading.Event()
+        self.abandoned = False
+        """Did it leave while handlers were still running, in threads that cannot be ended?"""
+
+    def run(self) -> None:
+        """Work until stopped (by `stop`, or by TERM or INT in the main thread), or to the end of a burst.
+
+        On the way out running jobs may finish for `stop_after`; what is not done then is handed back, with no
+        attempt counted. A second stop hands back at once. TSTP makes it quiet: it claims nothing more.
+
+        Raises:
+            Unreachable: the server did not answer at the start. Later it is waited for.
+            RqjError: the server is one that a worker must not serve; see `rqj doctor`.
+        """
+        self._app.load_imports()
+        check_ground(self._app, self._settings)
+        child = Child(self._app, self._settings, self._queues, self._burst)
+        with self._guard:
+            self._child = child
+        with handled(self.stop, child.quiet):
+            child.start()
+            log.info(
+                "worker %s serves %s with %d slots", child.heart.worker, ", ".join(child.heart.queues),
+                self._settings.concurrency,
+            )  # fmt: skip
+            while not self._stop_asked.is_set() and not child.wait(0.5):
+                continue
+            self._finish(child)
+        log.info("worker %s has left", child.heart.worker or "without a lease")
+
+    async def arun(self) -> None:
+        """The same from async code; the jobs run in threads of their own. No signals are handled."""
+        await asyncio.to_thread(self.run)
+
+    def stop(self) -> None:
+        """Stop gracefully; called again, at once. May be called from any thread, or before `run`."""
+        self._stops += 1
+        self._stop_asked.set()
+        child = self._child
+        if child is not None:
+            child.stop()
+
+    def _finish(self, child: Child) -> None:
+        if self._stop_asked.is_set():
+            child.stop()
+        deadline_s = time.monotonic() + self._settings.stop_after_ms / 1000
+        while time.monotonic() < deadline_s and self._stops < 2 and not child.wait(0.05):
+            continue
+        if not child.wait(0):
+            log.warning("handing back what is not done after %s", to_text(self._settings.stop_after_ms))
+        self.abandoned = not child.leave()
