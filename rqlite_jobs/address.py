@@ -62,10 +62,14 @@ class Address:
         """
         scheme, mark, rest = url.partition("://")
         if scheme in _LATER:
-            raise BadUrl(f"{scheme}:// addresses are not supported yet.", hint="Give the address of one server.")
+            raise BadUrl(
+                f"{scheme}:// addresses are not supported yet.", hint="Give the address of one server."
+            )
         if not mark or scheme not in (*_SCHEMES, "fake"):
             what = f"begins with {scheme!r}" if mark else "has no ://"
-            raise BadUrl(f"the server's address {what}, which is no form that is known.", hint=f"Known: {_FORMS}")
+            raise BadUrl(
+                f"the server's address {what}, which is no form that is known.", hint=f"Known: {_FORMS}"
+            )
         if scheme == "fake":
             return cls(f"fake://{rest}", "fake", {"server": _fake_server(rest)})
         import redis
@@ -96,7 +100,8 @@ class Address:
         pool = getattr(client, "connection_pool", None)
         if pool is None:
             raise BadUrl(
-                f"App(redis=...) was given a {type(client).__name__}.", hint="Give a redis.Redis, or url= instead."
+                f"App(redis=...) was given a {type(client).__name__}.",
+                hint="Give a redis.Redis, or url= instead.",
             )
         arguments = {name: value for name, value in pool.connection_kwargs.items() if name in _TAKEN}
         if "server" in arguments:
@@ -125,7 +130,11 @@ class Address:
 
             pool = FakeRedis(**arguments).connection_pool
             return pool.connection_class(**pool.connection_kwargs)
-        kinds = {"tcp": redis.Connection, "tls": redis.SSLConnection, "unix": redis.UnixDomainSocketConnection}
+        kinds = {
+            "tcp": redis.Connection,
+            "tls": redis.SSLConnection,
+            "unix": redis.UnixDomainSocketConnection,
+        }
         return kinds[self.kind](**arguments)
 
     def async_connection(self, timeout_s: float = TIMEOUT_S) -> Any:

@@ -80,7 +80,7 @@ class Beat:
 
 @dataclass(frozen=True, slots=True)
 class QueueSurvey:
-    """The numbers of one queue: how many are ready and scheduled, and when the next of each came or is due (0: none)."""
+    """The numbers of one queue: how many are ready and scheduled; when the next of each came or is due, or 0."""
 
     name: str
     ready: int
@@ -107,7 +107,11 @@ class Survey:
 
 @dataclass(frozen=True, slots=True)
 class LockEntry:
-    """One lock; `mode` is a word of `lock.MODES`, empty if nobody holds it, `until_ms` 0 if it lives with its job, `left_ms` -1 without TTL."""
+    """One lock.
+
+    `mode` is a word of `lock.MODES`, empty if nobody holds the lock; `until_ms` is 0 if it lives with its job, and
+    `left_ms` -1 if its key has no TTL.
+    """
 
     key: str
     mode: str
@@ -168,14 +172,17 @@ def read_enqueued(jobs: Sequence[NewJob], reply: Any) -> list[Enqueued]:
     """The answers of `enqueue`, one for each job, in order."""
     if isinstance(reply, int):
         return [
-            Enqueued("enqueued", job.id, "scheduled" if _waits(job) else "ready", "", b"", reply) for job in jobs
+            Enqueued("enqueued", job.id, "scheduled" if _waits(job) else "ready", "", b"", reply)
+            for job in jobs
         ]
     now_ms, answers = reply[0], []
     for outcome, id_, state, holder, *record in reply[1:]:
         word = outcome.decode()
         if word not in ("enqueued", "duplicate", "rejected"):
             raise ValueError(f"enqueue answered with the word {word!r}")
-        answers.append(Enqueued(word, text(id_), state.decode(), text(holder), record[0] if record else b"", now_ms))
+        answers.append(
+            Enqueued(word, text(id_), state.decode(), text(holder), record[0] if record else b"", now_ms)
+        )
     return answers
 
 
@@ -208,7 +215,14 @@ def read_lock_page(reply: Any) -> LockPage:
     """The answer of `holders`."""
     now_ms, count, more, *found = reply
     locks = [
-        LockEntry(text(key), MODE_OF.get(mode.decode(), mode.decode()), int(until), text(holder), state.decode(), left)
+        LockEntry(
+            text(key),
+            MODE_OF.get(mode.decode(), mode.decode()),
+            int(until),
+            text(holder),
+            state.decode(),
+            left,
+        )
         for key, mode, until, holder, state, left in found
     ]
     return LockPage(now_ms, count, more == 1, locks)

@@ -24,7 +24,9 @@ class Connections:
     def __init__(self, address: Address) -> None:
         self.address = address
         self._resting: deque[Any] = deque(maxlen=_KEPT_MAX)
-        self._awaiting: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, deque[Any]] = weakref.WeakKeyDictionary()
+        self._awaiting: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, deque[Any]] = (
+            weakref.WeakKeyDictionary()
+        )
         _all.add(self)
 
     def take(self) -> Any:

@@ -12,7 +12,8 @@ NAMESPACES = "rqj:namespaces"
 """A set of all namespaces on a server: a plain key beside them all, for a command that was given none."""
 
 _FIXED = frozenset(
-    "jobs bodies tries errors where ends gone left done dead rejected workers fallen locks queues totals fence meta".split()
+    "jobs bodies tries errors where ends gone left done dead rejected workers fallen locks queues totals fence "
+    "meta".split()
 )
 _DERIVED = frozenset("ready tombs scheduled running worker wake lock lane".split())
 _NAMESPACE = re.compile(r"[^\W]([\w-])*")
@@ -81,7 +82,9 @@ class Keys:
         made = self._scripts.get((bindings, worker))
         if made is None:
             made = ScriptKeys(tuple(self._bound(binding, worker) for binding in bindings))
-            if len(self._scripts) > 200:  # a process that registers under a new id again and again stays small
+            if (
+                len(self._scripts) > 200
+            ):  # a process that registers under a new id again and again stays small
                 self._scripts.clear()
             self._scripts[bindings, worker] = made
         return made

@@ -127,9 +127,8 @@ class Operations:
             if lock is None:
                 args += (job.id, job.queue, job.level, due, b"", b"", b"0", b"", job.payload)
             else:
-                args += (
-                    job.id, job.queue, job.level, due, MODES[lock.mode], lock.key, lock.ttl_ms, lock.on_conflict, job.payload
-                )  # fmt: skip
+                args += (job.id, job.queue, job.level, due, MODES[lock.mode], lock.key, lock.ttl_ms)
+                args += (lock.on_conflict, job.payload)
         return self._call("enqueue", args, lambda reply: read_enqueued(jobs, reply), "laned")
 
     @staticmethod
@@ -151,42 +150,59 @@ class Operations:
 
     def cancel(self, ids: Sequence[str]) -> Call[list[str]]:
         """Cancel waiting jobs; a word for each id. At most 1,000."""
-        head = [self.clock.now_ms(), self.settings.lock_safety_ms, self.settings.done_max_count]
+        head: list[Arg] = [self.clock.now_ms(), self.settings.lock_safety_ms, self.settings.done_max_count]
         return self._call("cancel", [*head, *ids], read_words, "laned")
 
     def delete(self, ids: Sequence[str]) -> Call[list[str]]:
         """Delete jobs wherever they are, running ones apart; a word for each id. At most 1,000."""
-        return self._call("delete", [self.clock.now_ms(), self.settings.lock_safety_ms, *ids], read_words, "laned")
+        return self._call(
+            "delete", [self.clock.now_ms(), self.settings.lock_safety_ms, *ids], read_words, "laned"
+        )
 
     def bury(self, ids: Sequence[str], reason: str) -> Call[list[str]]:
         """Put waiting jobs among the dead; a word for each id. At most 1,000."""
         settings = self.settings
-        head = [self.clock.now_ms(), settings.lock_safety_ms, settings.dead_max_count, settings.dead_max_age_ms, reason]
+        head: list[Arg] = [
+            self.clock.now_ms(),
+            settings.lock_safety_ms,
+            settings.dead_max_count,
+            settings.dead_max_age_ms,
+            reason,
+        ]
         return self._call("bury", [*head, *ids], read_words, "laned")
 
     def revive(self, ids: Sequence[str]) -> Call[list[tuple[str, str]]]:
         """Bring dead jobs back; for each id a word, and who holds its lock where that is in the way. At most 1,000."""
-        args = [self.clock.now_ms(), self.settings.lock_safety_ms, *ids]
+        args: list[Arg] = [self.clock.now_ms(), self.settings.lock_safety_ms, *ids]
         return self._call("revive", args, lambda reply: [(w.decode(), text(h)) for w, h in reply], "laned")
 
     def purge(self, queue: str, limit: int = BATCH_PLAIN) -> Call[tuple[int, int, int]]:
         """Delete what waits in a queue, `limit` jobs at most: how many were ready, scheduled, and still wait."""
-        args = [self.clock.now_ms(), self.settings.lock_safety_ms, queue, limit]
+        args: list[Arg] = [self.clock.now_ms(), self.settings.lock_safety_ms, queue, limit]
         return self._call("purge", args, lambda reply: (reply[0], reply[1], reply[2]), "laned")
 
     # What workers ask.
 
-    def register(self, worker: str, lease_ms: int, facts: Mapping[str, str]) -> Call[tuple[int, tuple[str, ...]]]:
+    def register(
+        self, worker: str, lease_ms: int, facts: Mapping[str, str]
+    ) -> Call[tuple[int, tuple[str, ...]]]:
         """Give a worker its lease; answers with the server's time in ms and the names of all queues."""
         pairs = [part for pair in facts.items() for part in pair]
-        args = [self.clock.now_ms(), worker, lease_ms, *pairs]
+        args: list[Arg] = [self.clock.now_ms(), worker, lease_ms, *pairs]
         return self._call("register", args, lambda reply: (reply[0], tuple(map(text, reply[1]))))
 
     def heartbeat(self, worker: str, lease_ms: int, max_crashes: int, held: Sequence[str]) -> Call[Beat]:
         """Say that a worker lives and what it holds; recovers those that do not live."""
         settings = self.settings
-        head = [self.clock.now_ms(), worker, lease_ms, max_crashes, settings.dead_max_count, settings.dead_max_age_ms]
-        args = [*head, settings.rejected_max_count, settings.lock_safety_ms, *held]
+        head: list[Arg] = [
+            self.clock.now_ms(),
+            worker,
+            lease_ms,
+            max_crashes,
+            settings.dead_max_count,
+            settings.dead_max_age_ms,
+        ]
+        args: list[Arg] = [*head, settings.rejected_max_count, settings.lock_safety_ms, *held]
         return self._call("heartbeat", args, read_beat)
 
     def turn(
@@ -212,8 +228,21 @@ class Operations:
         """
         settings = self.settings
         done = [one for one in settlements if one.word == "done"]
-        args: list[Arg] = [nonce, "0", self.clock.now_ms(), worker, start_max, hand_max, "1" if last_idle else "0"]
-        args += (settings.done_max_count, settings.dead_max_count, settings.dead_max_age_ms, settings.lock_safety_ms)
+        args: list[Arg] = [
+            nonce,
+            "0",
+            self.clock.now_ms(),
+            worker,
+            start_max,
+            hand_max,
+            "1" if last_idle else "0",
+        ]
+        args += (
+            settings.done_max_count,
+            settings.dead_max_count,
+            settings.dead_max_age_ms,
+            settings.lock_safety_ms,
+        )
         args += (len(queues), *queues, len(done))
         for one in done:
             args += (one.id, one.token)
@@ -226,12 +255,18 @@ class Operations:
 
     def recover(self, max_crashes: int, workers: Sequence[str] = ()) -> Call[tuple[int, int]]:
         """Give back the jobs of the workers named, or of all whose lease is over: how many, and workers left to do."""
-        args = [self.clock.now_ms(), max_crashes, *self._dead_bounds(), *workers]
+        args: list[Arg] = [self.clock.now_ms(), max_crashes, *self._dead_bounds(), *workers]
         return self._call("recover", args, lambda reply: (reply[0], reply[1]))
 
     def leave(self, worker: str, queues: Sequence[str]) -> Call[tuple[int, int]]:
         """End a worker's lease and hand back what it holds: how many jobs, and how many are left to hand back."""
-        args = [self.clock.now_ms(), worker, self.settings.max_crashes, *self._dead_bounds(), *queues]
+        args: list[Arg] = [
+            self.clock.now_ms(),
+            worker,
+            self.settings.max_crashes,
+            *self._dead_bounds(),
+            *queues,
+        ]
         return self._call("leave", args, lambda reply: (reply[0], reply[1]))
 
     # What readers ask.
@@ -242,8 +277,10 @@ class Operations:
 
     def page(self, state: str, queue: str, offset: int, limit: int) -> Call[Page]:
         """Some of the jobs in one place; see `lua/page.lua`. O(offset + limit)."""
-        args = [state, queue, offset, limit]
-        return self._call("page", args, lambda reply: Page(reply[0] == 1, [Snapshot.read(one) for one in reply[1:]]))
+        args: list[Arg] = [state, queue, offset, limit]
+        return self._call(
+            "page", args, lambda reply: Page(reply[0] == 1, [Snapshot.read(one) for one in reply[1:]])
+        )
 
     def holders(self, keys: Sequence[str] = (), offset: int = 0, limit: int = 100) -> Call[LockPage]:
         """The locks named, or a page of all. O(offset + limit)."""

@@ -90,7 +90,9 @@ class Requests:
     def _head(self, source: Script, keys: ScriptKeys, whole: bool) -> tuple[bytes, int]:
         plain = self.connections.address.fake  # it does not know the first line, `#!lua`
         if whole:
-            return _packed(["EVAL", source.plain_text if plain else source.text, str(len(keys.names)), *keys.names])
+            return _packed(
+                ["EVAL", source.plain_text if plain else source.text, str(len(keys.names)), *keys.names]
+            )
         made = self._heads.get((source.verb, keys))
         if made is None:
             sha = source.plain_sha if plain else source.sha
@@ -123,7 +125,9 @@ class Requests:
                 hint="Give the user the rights that scripts need: +eval +evalsha and the commands they call.",
             ) from error
         if word in ("NOAUTH", "WRONGPASS"):
-            raise Unreachable(f"the server {where} refuses these credentials ({word}).", hint="Mend the URL.") from error
+            raise Unreachable(
+                f"the server {where} refuses these credentials ({word}).", hint="Mend the URL."
+            ) from error
         if word.startswith("RQJ_"):
             raise RqjError(text.partition(" ")[2].partition(" script: ")[0] + ".") from error
         found = _LINE.search(text)
@@ -154,7 +158,7 @@ class Requests:
     def pause_s(self, tries: int) -> float:
         """How long to wait before the next try."""
         first, longest = PAUSE_S
-        return min(longest, first * 2 ** min(tries, 10)) * self.rng.uniform(0.5, 1.0)
+        return min(longest, first * 2.0 ** min(tries, 10)) * self.rng.uniform(0.5, 1.0)
 
     def _forget(self) -> None:
         self._lanes = deque()  # the parent goes on in the old ones

@@ -76,14 +76,22 @@ def script(verb: str) -> Script:
     plain = "--" + text if text.startswith("#!") else text
     bound = sorted((int(number), name) for name, number in _BINDING.findall(text))
     return Script(
-        verb, lines, text, _sha(text), tuple(name for _, name in bound), plain_text=plain, plain_sha=_sha(plain)
+        verb,
+        lines,
+        text,
+        _sha(text),
+        tuple(name for _, name in bound),
+        plain_text=plain,
+        plain_sha=_sha(plain),
     )
 
 
 @cache
 def verbs() -> tuple[str, ...]:
     """The names of all scripts, sorted."""
-    return tuple(sorted(entry.name.removesuffix(".lua") for entry in folder().iterdir() if entry.name.endswith(".lua")))
+    return tuple(
+        sorted(entry.name.removesuffix(".lua") for entry in folder().iterdir() if entry.name.endswith(".lua"))
+    )
 
 
 @cache
@@ -99,7 +107,9 @@ def folder() -> Traversable:
     beside = Path(__file__).resolve().parent.parent / "lua"
     if beside.is_dir():
         return beside
-    raise FileNotFoundError(f"the Lua scripts are neither in {inside} nor in {beside}; install rqlite-jobs again")
+    raise FileNotFoundError(
+        f"the Lua scripts are neither in {inside} nor in {beside}; install rqlite-jobs again"
+    )
 
 
 def _joined(file: str, taken: set[str]) -> list[Line]:

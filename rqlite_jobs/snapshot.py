@@ -33,8 +33,9 @@ class Tries:
         parts = entry.split(b"\0", 6)
         if len(parts) != 7 or not all(part.isdigit() for part in parts[:5]):
             return cls()
-        numbers = [int(part) for part in parts[:5]]
-        return cls(*numbers, parts[5].decode("utf-8", "replace"), parts[6].decode("utf-8", "replace"))
+        attempts, crashes, putoffs, died_ms, started_ms = map(int, parts[:5])
+        reason, error = parts[5].decode("utf-8", "replace"), parts[6].decode("utf-8", "replace")
+        return cls(attempts, crashes, putoffs, died_ms, started_ms, reason, error)
 
 
 @dataclass(frozen=True, slots=True)

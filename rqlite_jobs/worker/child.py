@@ -7,7 +7,6 @@ import asyncio
 import logging
 import random
 import threading
-import time
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -112,7 +111,9 @@ class Child:
             while worker and left:
                 _, left = self._call(self._app.operations.leave(worker, self.heart.queues))
         except Exception as error:
-            log.warning("left without telling the server, which gives the jobs back when the lease ends: %s", error)
+            log.warning(
+                "left without telling the server, which gives the jobs back when the lease ends: %s", error
+            )
         self._holdings.drop()
         return all_ended
 

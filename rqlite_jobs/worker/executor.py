@@ -68,7 +68,12 @@ class Executor:
             wire = payload.options.get("r")
             retry = self._app.retry_of(handler) if wire is None else Retry.from_wire(wire)
         except Exception as error:  # restoring a dataclass or model runs code of the app
-            log.error("job %s (%s) is buried: its arguments do not fit the handler: %s", claim.id, payload.name, error)
+            log.error(
+                "job %s (%s) is buried: its arguments do not fit the handler: %s",
+                claim.id,
+                payload.name,
+                error,
+            )
             return outcome.malformed(claim, f"its arguments do not fit the handler {payload.name!r}: {error}")
         return Run(claim, handler, args, kwargs, retry)
 

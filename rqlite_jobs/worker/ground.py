@@ -20,7 +20,9 @@ def check_ground(app: App, settings: Settings) -> None:
     version = facts.get("valkey_version") or facts.get("redis_version", "")
     numbers = tuple(int(part) for part in version.split(".")[:2] if part.isdigit())
     if numbers and numbers < OLDEST:
-        raise RqjError(f"the server is version {version}.", hint="rqlite-jobs needs Redis 7.0 or Valkey 7.2, or newer.")
+        raise RqjError(
+            f"the server is version {version}.", hint="rqlite-jobs needs Redis 7.0 or Valkey 7.2, or newer."
+        )
     policy = facts.get("maxmemory_policy", "noeviction")
     if policy != "noeviction" and not settings.allow_eviction:
         raise RqjError(

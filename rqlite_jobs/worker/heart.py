@@ -118,7 +118,9 @@ class Heart:
         if now_s >= self._next_beat_s:
             try:
                 self._beat(now_s)
-            except Exception as error:  # whatever it is, the heart must not stop: its lease carries running jobs
+            except (
+                Exception
+            ) as error:  # whatever it is, the heart must not stop: its lease carries running jobs
                 self._outage.failed(error)
                 self._next_beat_s = self._clock() + self._outage.pause_s(self._failures)
                 self._failures += 1

@@ -48,4 +48,4 @@ class Outage:
     def pause_s(self, tries: int) -> float:
         """How long to wait before the next try, after so many failures in a row."""
         first, longest = PAUSE_S
-        return min(longest, first * 2 ** min(tries, 10)) * self._rng.uniform(0.5, 1.0)
+        return min(longest, first * 2.0 ** min(tries, 10)) * self._rng.uniform(0.5, 1.0)

@@ -30,7 +30,8 @@ def raised(claim: Claim, error: BaseException, retry: Retry, rng: random.Random,
     if isinstance(error, Snooze):
         return Settlement("snooze", claim.id, claim.token, error.delay_ms)
     if isinstance(error, Bury):
-        return Settlement("bury", claim.id, claim.token, 0, "buried", cut(error.reason, ERROR_MAX), describe(error, skip)[1])
+        reason, trace = cut(error.reason, ERROR_MAX), describe(error, skip)[1]
+        return Settlement("bury", claim.id, claim.token, 0, "buried", reason, trace)
     text, trace = describe(error, skip)
     # A crash is an attempt that uses up nothing of max_attempts.
     failures = claim.attempts + 1 - claim.crashes

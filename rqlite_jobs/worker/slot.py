@@ -75,7 +75,9 @@ class Slot:
         began_s = self._clock()
         settlement = self._execute(claim)
         if not self._holdings.end(claim, settlement, self._clock() - began_s):
-            log.warning("job %s ended here, but its lease was lost before: the outcome is not recorded", claim.id)
+            log.warning(
+                "job %s ended here, but its lease was lost before: the outcome is not recorded", claim.id
+            )
         return 0.0
 
     def _take_turn(self) -> float:

@@ -30,7 +30,9 @@ class Turn:
         nonce: makes 11 random characters.
     """
 
-    def __init__(self, operations: Operations, holdings: Holdings, heart: Heart, nonce: Callable[[], str]) -> None:
+    def __init__(
+        self, operations: Operations, holdings: Holdings, heart: Heart, nonce: Callable[[], str]
+    ) -> None:
         self._operations = operations
         self._holdings = holdings
         self._heart = heart
@@ -53,7 +55,13 @@ class Turn:
         if asked is None:
             settlements = self._holdings.take_ended()
             call = self._operations.turn(
-                self._heart.worker, self._nonce(), self._heart.queues, settlements, start_max, hand_max, last_idle
+                self._heart.worker,
+                self._nonce(),
+                self._heart.queues,
+                settlements,
+                start_max,
+                hand_max,
+                last_idle,
             )
             self._asked = asked = _Asked(call, settlements, self._heart.worker, start_max)
         return asked.call
@@ -70,7 +78,9 @@ class Turn:
         try:
             for id_, word in turned.refused.items():
                 if word == "stale":
-                    log.warning("job %s ended here, but its lease was lost before: the outcome is not recorded", id_)
+                    log.warning(
+                        "job %s ended here, but its lease was lost before: the outcome is not recorded", id_
+                    )
             self._holdings.settled(asked.settlements)
             if asked.worker != self._heart.worker:
                 return [], False

@@ -157,7 +157,9 @@ class Turner:
         except asyncio.CancelledError:
             settlement = outcome.handed_back(claim)
         if not self._holdings.end(claim, settlement, time.monotonic() - began_s):
-            log.warning("job %s ended here, but its lease was lost before: the outcome is not recorded", claim.id)
+            log.warning(
+                "job %s ended here, but its lease was lost before: the outcome is not recorded", claim.id
+            )
 
     def _ended(self, task: "asyncio.Task[None]") -> None:
         del self._tasks[task]
