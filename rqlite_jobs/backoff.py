@@ -205,8 +205,10 @@ def _check_delay(delay: Delay) -> Delay:
     return delay
 
 
-def _check_errors(option: str, errors: object) -> tuple[type[BaseException], ...]:
-    found = tuple(errors) if isinstance(errors, list | tuple | set | frozenset) else (errors,)
+def _check_errors(option: str, errors: Any) -> tuple[type[BaseException], ...]:
+    found: tuple[Any, ...] = (
+        tuple(errors) if isinstance(errors, list | tuple | set | frozenset) else (errors,)
+    )
     for item in found:
         if not isinstance(item, type) or not issubclass(item, BaseException):
             raise BadOption(

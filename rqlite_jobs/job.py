@@ -185,25 +185,18 @@ class Record:
         head = _HEAD.match(raw)
         if head is None:
             return None
-        tags = {tag[:1]: tag[1:] for tag in head["tags"].split(b"\0")}
+        queue, level, enqueued_ms, tag_text = head.groups()
+        payload = raw[head.end() :]
+        tags = {tag[:1]: tag[1:] for tag in tag_text.split(b"\0")} if tag_text else {}
         try:
-            found = cls(
-                queue=head["queue"].decode(),
-                level=int(head["level"]),
-                enqueued_at_ms=int(head["enqueued_ms"]),
-                mode=_mode(tags.get(b"m", b"").decode()),
-                lock_key=tags.get(b"k", b"").decode(),
-                lock_ttl_ms=int(tags.get(b"t", b"0")),
-                payload=raw[head.end() :],
-            )
-        except ValueError:
+            found = cls(queue.decode(), int(level), int(enqueued_ms), *_lock_of(tags), payload)
+        except ValueError:  # not UTF-8, not a number, or a lock with half of its facts
             return None
-        whole = bool(found.mode) == bool(found.lock_key) and found.enqueued_at_ms <= _LAST_MS
-        return found if whole else None
+        return found if found.enqueued_at_ms <= _LAST_MS else None
 
 
 _HEAD = re.compile(
-    rb"1\0(?P<queue>[^\0]+)\0(?P<level>[0-9])\0(?P<enqueued_ms>[0-9]{1,15})\0(?P<tags>(?:[a-z][^\0]*\0)*)\0"
+    rb"1\0([^\0]+)\0([0-9])\0([0-9]{1,15})\0((?:[a-z][^\0]*\0)*)\0"  # queue, level, enqueued_ms, tags
 )
 
 _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -239,5 +232,11 @@ def _base62(number: int, pairs: int) -> str:
     return text
 
 
-def _mode(letter: str) -> str:
-    return MODE_OF.get(letter, letter)
+def _lock_of(tags: Mapping[bytes, bytes]) -> tuple[str, str, int]:
+    """Mode, key and ttl of the lock that the tags tell of."""
+    if not tags:
+        return "", "", 0
+    letter, key = tags.get(b"m", b"").decode(), tags.get(b"k", b"").decode()
+    if bool(letter) != bool(key):
+        raise ValueError("a lock with a mode and no key, or the other way round")
+    return MODE_OF.get(letter, letter), key, int(tags.get(b"t", b"0"))

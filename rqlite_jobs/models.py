@@ -7,7 +7,7 @@ says which class that is; a value that its annotation does not bring back equal 
 import dataclasses
 import types
 import typing
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from enum import Enum
 from typing import Any, ForwardRef, NewType, TypeVar
@@ -119,19 +119,15 @@ def same(one: Any, other: Any) -> bool:
         return False
     if dataclasses.is_dataclass(kind):  # also the fields that its constructor does not take
         return all(same(getattr(one, f.name), getattr(other, f.name)) for f in dataclasses.fields(kind))
-    if isinstance(one, msgspec.Struct) or (isinstance(one, tuple) and kind is not tuple):
+    if isinstance(one, msgspec.Struct) or (issubclass(kind, tuple) and kind is not tuple):
         return same(data_of(one), data_of(other))
     if kind is list or kind is tuple:
         return len(one) == len(other) and all(map(same, one, other))
     if kind is dict:
-        return len(one) == len(other) and all(map(same, _items(one), _items(other)))
+        return same([[*item] for item in one.items()], [[*item] for item in other.items()])
     if kind is Decimal:  # a signalling NaN raises when it is compared
         return str(one) == str(other)
     return bool(one == other) or (one != one and other != other)
-
-
-def _items(mapping: Mapping[Any, Any]) -> Iterator[list[Any]]:
-    return (list(item) for item in mapping.items())
 
 
 def _build(cls: type, data: Any) -> Any:

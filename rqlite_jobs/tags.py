@@ -8,7 +8,6 @@ import base64
 from collections.abc import Callable
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
-from os import PathLike
 from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
@@ -251,7 +250,7 @@ def _refusal(value: Any) -> Unencodable:
         remedy = "Pass value.tolist(), which makes plain numbers and lists"
     elif kind in (bytearray, memoryview):
         remedy = "Pass bytes(...) of it"
-    elif issubclass(kind, PathLike):
+    elif hasattr(kind, "__fspath__"):
         remedy = "Pass str(...) of it"
     elif base is not None:
         what = f" (a subclass of {base.__name__})"
