@@ -1,6 +1,7 @@
 #!lua flags=allow-oom
 --- Put waiting jobs among the dead by hand, with a reason.
--- Answers with a word for each id, in order: `buried`, or what the job is instead.
+-- Answers with a word for each id, in order: `buried`; what the job is instead (`running`, `done`, `dead`, `cancelled`,
+-- `malformed`, `unknown`); or `unsound`, a key of its queue has a foreign type.
 local jobs_key         = KEYS[1]  -- hash    id -> record
 local bodies_key       = KEYS[2]  -- hash    id -> payload over 2 KiB
 local tries_key        = KEYS[3]  -- hash    id -> what went wrong so far
@@ -46,7 +47,10 @@ local answers = {}
 for i = ids_at, #ids do
   local id = ids[i]
   local state, header = place.of(id, redis.call('HGET', jobs_key, id))
-  if state == 'ready' or state == 'scheduled' then
+  local waits = state == 'ready' or state == 'scheduled'
+  if waits and not waiting.sound(state, header) then
+    answers[#answers + 1] = 'unsound'
+  elseif waits then
     waiting.take_out(id, state, header)
     local tried = tries.read(redis.call('HGET', tries_key, id))
     dead.bury(dead_key, id, header, tried, {reason = 'buried', error = reason})

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 --- Cancel jobs that wait: they will never start.
--- Answers with a word for each id, in order: `cancelled`, or what the job is instead (`running`, `done`, `dead`,
--- `unknown`, or the word of one that is gone already).
+-- Answers with a word for each id, in order: `cancelled`; `gone`, it was cancelled before; what the job is instead
+-- (`running`, `done`, `dead`, `malformed`, `unknown`); or `unsound`, a key of its queue has a foreign type.
 local jobs_key         = KEYS[1]  -- hash    id -> record
 local bodies_key       = KEYS[2]  -- hash    id -> payload over 2 KiB
 local tries_key        = KEYS[3]  -- hash    id -> what went wrong so far
@@ -46,9 +46,12 @@ local answers, out, headers, seen = {}, {}, {}, {}
 for i = ids_at, #ids do
   local id = ids[i]
   local state, header = place.of(id, redis.call('HGET', jobs_key, id))
+  local waits = state == 'ready' or state == 'scheduled'
   if seen[id] then
     answers[#answers + 1] = 'gone'
-  elseif state == 'ready' or state == 'scheduled' then
+  elseif waits and not waiting.sound(state, header) then
+    answers[#answers + 1] = 'unsound'
+  elseif waits then
     seen[id] = true
     waiting.take_out(id, state, header)
     out[#out + 1], headers[#headers + 1] = id, header

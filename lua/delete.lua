@@ -1,6 +1,7 @@
 #!lua flags=allow-oom
 --- Delete jobs with all that is known of them, wherever they are; a running one is left alone.
--- Answers with a word for each id, in order: `deleted`, or `running`, `unknown`, or the word of one that is gone.
+-- Answers with a word for each id, in order: `deleted`; `running`, `unknown`, or `cancelled`, it is gone already; or
+-- `unsound`, a key of its queue has a foreign type.
 local jobs_key         = KEYS[1]  -- hash    id -> record
 local bodies_key       = KEYS[2]  -- hash    id -> payload over 2 KiB
 local tries_key        = KEYS[3]  -- hash    id -> what went wrong so far
@@ -47,7 +48,7 @@ for i = ids_at, #ids do
   local state, header = place.of(id, redis.call('HGET', jobs_key, id))
   local word = 'deleted'
   if state == 'ready' or state == 'scheduled' then
-    waiting.take_out(id, state, header)
+    if waiting.sound(state, header) then waiting.take_out(id, state, header) else word = 'unsound' end
   elseif state == 'dead' then
     -- From the right: the oldest are deleted in bulk, and lie there.
     if redis.call('LREM', dead_key, -1, id) == 0 then redis.call('LREM', rejected_key, -1, id) end

@@ -1,4 +1,4 @@
-#!lua
+#!lua flags=allow-oom
 --- Open a namespace: write its format down if it is new, and tell which it has.
 -- Answers with the format's version; a client that knows only older ones must not touch it.
 local meta_key = KEYS[1] -- hash format: version; partitions

@@ -34,7 +34,8 @@ local list_key, tombs_key = ready_prefix .. queue .. ':0', tombs_prefix .. queue
 local scheduled_key = scheduled_prefix .. queue
 local waiting = redis.pcall('LLEN', list_key)
 local due = redis.pcall('ZCARD', scheduled_key)
-if type(waiting) ~= 'number' or type(due) ~= 'number' then
+local tomb_count = redis.pcall('HLEN', tombs_key)
+if type(waiting) ~= 'number' or type(due) ~= 'number' or type(tomb_count) ~= 'number' then
   return redis.error_reply('RQJ_TYPE a key of the queue ' .. queue .. ' has a foreign type')
 end
 
@@ -54,7 +55,7 @@ end
 local ready_count, scheduled_count = 0, 0
 if waiting > 0 then
   local ids = redis.call('RPOP', list_key, math.min(limit, waiting))
-  local tombs = redis.call('EXISTS', tombs_key) == 1 and batch.fields(tombs_key, ids) or {}
+  local tombs = tomb_count > 0 and batch.fields(tombs_key, ids) or {}
   local alive, dropped = {}, {}
   for i = 1, #ids do
     local to = tombs[i] and dropped or alive

@@ -1,7 +1,8 @@
 #!lua flags=allow-oom
 --- Bring dead jobs back: ready, behind the others of their queue, with attempts beginning at 0.
 -- Answers with {word, holder_id} for each id, in order: `revived`; `duplicate`, it stays dead, for another job
--- holds its lock by now; or what the job is instead.
+-- holds its lock by now; `malformed`, nobody can read its record; `unsound`, a key of its queue has a foreign type; or
+-- what the job is instead (`ready`, `scheduled`, `running`, `done`, `cancelled`, `unknown`).
 local jobs_key         = KEYS[1]  -- hash    id -> record
 local tries_key        = KEYS[2]  -- hash    id -> what went wrong so far
 local errors_key       = KEYS[3]  -- hash    id -> traceback
@@ -45,7 +46,7 @@ local function revive(id)
   if not header then return 'malformed', '' end
   if not ready.sound(header.queue, header.level) then return 'unsound', '' end
   if header.mode then
-    local other = holder.of(redis.call('GET', lock_prefix .. header.key))
+    local other = holder.of(redis.pcall('GET', lock_prefix .. header.key))
     if other and other ~= id then return 'duplicate', other end
     -- Its own lock of until_expired is kept as it is: the time was counted from the enqueue.
     if not other then lock.take(header.key, header.mode, id, header.ttl_ms, clock.now_ms) end

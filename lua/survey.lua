@@ -41,7 +41,7 @@ end
 local running, worker_count = 0, redis.call('ZCARD', workers_key)
 for _, key in ipairs({workers_key, fallen_key}) do
   for _, worker in ipairs(redis.call('ZRANGE', key, 0, -1)) do
-    running = running + redis.call('HLEN', running_prefix .. worker)
+    running = running + length('HLEN', running_prefix .. worker)
   end
 end
 local held = redis.call('ZCOUNT', locks_key, '(' .. clock.text(clock.now_ms), '+inf')

@@ -111,6 +111,11 @@ local function settle_other(word, id, token, delay_ms, reason, error_text, trace
     tried.started_ms = tonumber(lease.started_text(token))
     if reason ~= 'malformed' then totals.add('failed', 1) end
   end
+  if header and word ~= 'bury' and not ready.sound(header.queue, header.level) then
+    dead.bury(dead_key, id, header, tried, dead.UNSOUND)
+    dead.trim(dead_key, dead_max, dead_age_ms)
+    return nil
+  end
   if word == 'bury' or not header then
     dead.bury(dead_key, id, header, tried, {reason = header and reason or 'malformed', error = error_text,
       trace = trace ~= '' and trace or nil})
@@ -145,13 +150,15 @@ local function promote(queue)
   local first_ms = tonumber(first[2])
   if first_ms <= clock.now_ms and due_left > 0 then
     local ids = redis.call('ZRANGEBYSCORE', key, '-inf', clock.text(clock.now_ms), 'LIMIT', 0, due_left)
-    due_left = due_left - #ids
-    redis.call('ZREM', key, unpack(ids))
-    local records = batch.fields(jobs_key, ids)
+    local records, levels = batch.fields(jobs_key, ids), {}
     for i = 1, #ids do
       local header = record.read(records[i])
-      redis.call('LPUSH', ready_prefix .. queue .. ':' .. (header and header.level or '0'), ids[i])
+      levels[i] = header and header.level or '0'
+      if not ready.sound(queue, levels[i]) then return end
     end
+    due_left = due_left - #ids
+    redis.call('ZREM', key, unpack(ids))
+    for i = 1, #ids do redis.call('LPUSH', ready_prefix .. queue .. ':' .. levels[i], ids[i]) end
     first = redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')
     first_ms = tonumber(first[2] or 0)
   end
@@ -204,7 +211,7 @@ end
 --- Give each claimed job its token, and lay the answer out.
 local function hand_out()
   local jobs, running, where, body_ids, body_at = {}, {}, {}, {}, {}
-  local fence = tonumber(redis.call('GET', fence_key) or 0)
+  local fence = tonumber(redis.call('GET', fence_key) or 0) or 0
   fence = math.max(fence + 1, clock.now_us) - 1
   for i = 1, claim_count do
     local one = claimed[i]
@@ -232,21 +239,23 @@ local function hand_out()
   return jobs
 end
 
---- What this worker already holds under this nonce: the answer that was lost.
+--- What this worker already holds under this nonce: the answer that was lost, in the order it had.
 local function held_already()
-  local jobs = {}
-  local all = redis.call('HGETALL', running_key)
+  local all, mine, jobs = redis.call('HGETALL', running_key), {}, {}
   for i = 1, #all, 2 do
-    local id, token = all[i], lease.token(all[i + 1])
-    if string.sub(token, -#nonce) == nonce then
-      local text = redis.call('HGET', jobs_key, id) or ''
-      local header = record.read(text)
-      local entry = tries.read(redis.call('HGET', tries_key, id))
-      local at = #jobs
-      jobs[at + 1], jobs[at + 2], jobs[at + 3] = id, token, text
-      jobs[at + 4] = header and not header.inline and redis.call('HGET', bodies_key, id) or ''
-      jobs[at + 5], jobs[at + 6], jobs[at + 7] = entry.attempts, entry.crashes, entry.putoffs
-    end
+    local token = lease.token(all[i + 1])
+    if string.sub(token, -#nonce) == nonce then mine[#mine + 1] = {id = all[i], token = token} end
+  end
+  -- A hash has no order, and the first of them are those that start at once.
+  table.sort(mine, function(a, b) return lease.fence(a.token) < lease.fence(b.token) end)
+  for i = 1, #mine do
+    local id, at = mine[i].id, (i - 1) * ANSWER
+    local text = redis.call('HGET', jobs_key, id) or ''
+    local header = record.read(text)
+    local entry = tries.read(redis.call('HGET', tries_key, id))
+    jobs[at + 1], jobs[at + 2], jobs[at + 3] = id, mine[i].token, text
+    jobs[at + 4] = header and not header.inline and redis.call('HGET', bodies_key, id) or ''
+    jobs[at + 5], jobs[at + 6], jobs[at + 7] = entry.attempts, entry.crashes, entry.putoffs
   end
   return jobs
 end

@@ -1,10 +1,12 @@
 --- The dead: two lists of ids, newest on the left, each capped. Refused duplicates lie apart, so that they push
 -- no failure out.
--- Expects: tries_key, errors_key, where_key, and lib/clock, lib/tries, lib/lock, lib/job, lib/totals.
+-- Expects: tries_key, errors_key, where_key, and lib/clock, lib/batch, lib/tries, lib/lock, lib/job, lib/totals.
 local dead = {trim_max = 100}
 
 --- Why a job is buried whose record nobody can read.
 dead.MALFORMED = {reason = 'malformed', error = 'the record of this job is not one of ours'}
+--- The same for one whose queue cannot take it back.
+dead.UNSOUND = {reason = 'malformed', error = 'a key of the queue of this job has a foreign type'}
 
 --- Put a job into the list `list_key`, and let go of its lock.
 -- `header` is nil where it has no lock, or no readable record. `tried` is its entry in `tries`, to which
@@ -19,20 +21,16 @@ function dead.bury(list_key, id, header, tried, why)
   totals.add('died', 1)
 end
 
---- Drop the oldest while there are more than `max_count`, or while they are older than `max_age_ms` (0: of any
--- age); at most 100 a call, for a script must end soon. They count as deleted.
+--- Drop the oldest above `max_count`, then those older than `max_age_ms` (0: of any age). They count as deleted.
+-- A script must end soon: at most as many a call as a script can bury, 1,000, and 100 because of their age.
 function dead.trim(list_key, max_count, max_age_ms)
   local over = redis.call('LLEN', list_key) - max_count
-  local old = {}
-  while #old < dead.trim_max do
+  local old = over > 0 and redis.call('RPOP', list_key, math.min(over, batch.portion)) or {}
+  while max_age_ms > 0 and #old < dead.trim_max do
     local id = redis.call('LINDEX', list_key, -1)
     if not id then break end
-    if #old >= over then
-      local died_ms = tries.read(redis.call('HGET', tries_key, id)).died_ms
-      if max_age_ms == 0 or died_ms + max_age_ms > clock.now_ms then break end
-    end
-    redis.call('RPOP', list_key)
-    old[#old + 1] = id
+    if tries.read(redis.call('HGET', tries_key, id)).died_ms + max_age_ms > clock.now_ms then break end
+    old[#old + 1] = redis.call('RPOP', list_key)
   end
   job.forget(old)
   totals.add('deleted', #old)

@@ -35,7 +35,7 @@ end
 --- Put the net of a lock that lives with its job further away; `due_ms` is when the job may run.
 function lock.renew(key, due_ms)
   if clock.simulated then return end
-  local mode, until_ms = lock.read(redis.call('GET', lock_prefix .. key))
+  local mode, until_ms = lock.read(redis.pcall('GET', lock_prefix .. key))
   if mode and until_ms == 0 then
     redis.call('PEXPIRE', lock_prefix .. key, clock.text(life_ms(0, due_ms)))
   end

@@ -8,7 +8,7 @@ local place = {}
 local function runner(id)
   for _, key in ipairs({workers_key, fallen_key}) do
     for _, worker in ipairs(redis.call('ZRANGE', key, 0, -1)) do
-      if redis.call('HEXISTS', running_prefix .. worker, id) == 1 then return worker end
+      if redis.pcall('HEXISTS', running_prefix .. worker, id) == 1 then return worker end
     end
   end
   return nil
@@ -24,7 +24,8 @@ function place.of(id, text)
   local worker = redis.call('HGET', where_key, id)
   if worker then return 'running', header, worker end
   if not header then return 'malformed' end
-  if redis.call('ZSCORE', scheduled_prefix .. header.queue, id) then return 'scheduled', header end
+  local due = redis.pcall('ZSCORE', scheduled_prefix .. header.queue, id)
+  if type(due) == 'string' then return 'scheduled', header end
   if not header.mode then
     worker = runner(id)
     if worker then return 'running', header, worker end

@@ -23,6 +23,8 @@ local function give_back(running_key, id, token, worker, crashed)
   elseif crashed and tried.crashes >= max_crashes then
     dead.bury(dead_key, id, header, tried, {reason = 'crashed',
       error = 'crashed ' .. tried.crashes .. ' times, the last time with the worker ' .. worker})
+  elseif not ready.sound(header.queue, header.level) then
+    dead.bury(dead_key, id, header, tried, dead.UNSOUND)
   else
     if header.mode then lock.renew(header.key, clock.now_ms) end
     ready.push_head(header.queue, header.level, id)
@@ -34,7 +36,7 @@ end
 --- The entries of a worker as {id, entry, fence}, the highest fence first: given back in this order to the heads
 -- of their queues, the one that was claimed first is first again.
 local function entries(running_key)
-  local all, sorted = redis.call('HGETALL', running_key), {}
+  local all, sorted = redis.pcall('HGETALL', running_key), {} -- of a foreign type: an error, which has no items
   for i = 1, #all, 2 do
     sorted[#sorted + 1] = {id = all[i], entry = all[i + 1], fence = lease.fence(lease.token(all[i + 1]))}
   end

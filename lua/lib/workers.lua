@@ -9,7 +9,8 @@ function workers.were_here(lease_ms)
   if redis.call('ZCOUNT', workers_key, '(' .. clock.text(clock.now_ms), '+inf') > 0 then return true end
   local all = redis.call('ZRANGE', workers_key, 0, -1)
   for _, worker in ipairs(all) do
-    local own_ms = tonumber(redis.call('HGET', worker_prefix .. worker, 'lease_ms') or '') or lease_ms
+    local own_ms = redis.pcall('HGET', worker_prefix .. worker, 'lease_ms')
+    own_ms = type(own_ms) == 'string' and tonumber(own_ms) or lease_ms
     redis.call('ZADD', workers_key, clock.text(clock.now_ms + own_ms), worker)
   end
   return #all == 0
