@@ -53,6 +53,11 @@ class Script:
         return self.lines[min(max(number, 1), len(self.lines)) - 1]
 
     @property
+    def read_only(self) -> bool:
+        """Whether it only reads: the server is told so by its first line."""
+        return "no-writes" in self.lines[0].text
+
+    @property
     def summary(self) -> str:
         """The first sentence of its documentation."""
         said = [line.text.removeprefix("---").strip() for line in self.lines if line.text.startswith("--- ")]
