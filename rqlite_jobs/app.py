@@ -26,6 +26,7 @@ from rqlite_jobs.job import Job, NewJob
 from rqlite_jobs.keys import check_namespace
 from rqlite_jobs.link import Link, Linked
 from rqlite_jobs.lock import LockPolicy
+from rqlite_jobs.options import OPTIONS
 from rqlite_jobs.producer import Producer
 from rqlite_jobs.setting import SETTINGS
 from rqlite_jobs.snapshot import Snapshot
@@ -135,9 +136,10 @@ class App(Linked):
         """
         for option in declared:
             if option not in _DECLARED:
-                raise UnknownOption(
-                    f"@app.job has no option {option!r}.", hint=nearest(option, _DECLARED), option=option
-                )
+                hint = nearest(option, _DECLARED)
+                if option in OPTIONS:
+                    hint = f"It is an option of a call: handler.options({option}=...).enqueue(...)."
+                raise UnknownOption(f"@app.job has no option {option!r}.", hint=hint, option=option)
         if fn is None:
             return functools.partial(self._declare, **declared)
         if isinstance(fn, str):

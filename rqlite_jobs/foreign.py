@@ -1,4 +1,4 @@
-"""What other libraries call our verbs: a hint for those who know one of them, never an alias."""
+"""What other libraries call our verbs and options: a hint for those who know one of them, never an alias."""
 
 from collections.abc import Mapping
 
@@ -35,6 +35,22 @@ APP_VERBS: Mapping[str, str] = {
     "task": "job",
 }
 """The same for an App."""
+
+OPTION_WORDS: Mapping[str, str] = {
+    "at": "run_at",
+    "countdown": "delay",
+    "eta": "run_at",
+    "max_attempts": "retry",
+    "max_retries": "retry",
+    "queue_name": "queue",
+    "retries": "retry",
+    "scheduled_at": "run_at",
+    "schedule_at": "run_at",
+    "schedule_in": "delay",
+    "unique": "lock",
+    "when": "run_at",
+}
+"""What is the option here that others call otherwise."""
 
 
 def no_attribute(owner: object, name: str, known_as: str, verbs: Mapping[str, str]) -> AttributeError:

@@ -8,6 +8,7 @@ from typing import Any, Self, TypedDict
 from rqlite_jobs.backoff import Retry
 from rqlite_jobs.durations import Duration, instant_ms, to_ms
 from rqlite_jobs.errors import BadOption, UnknownOption, nearest, shown
+from rqlite_jobs.foreign import OPTION_WORDS
 from rqlite_jobs.keys import check_queue
 from rqlite_jobs.lock import LockPolicy
 
@@ -70,9 +71,10 @@ class Terms:
         changes: dict[str, Any] = {}
         for name, value in options.items():
             if name not in OPTIONS:
-                raise UnknownOption(
-                    f"there is no option {name!r} of a call.", hint=nearest(name, OPTIONS), option=name
+                hint = (
+                    f"Here it is {OPTION_WORDS[name]!r}." if name in OPTION_WORDS else nearest(name, OPTIONS)
                 )
+                raise UnknownOption(f"there is no option {name!r} of a call.", hint=hint, option=name)
             if name == "lock":
                 changes["lock"] = check_lock(value)
             elif value is None:

@@ -229,12 +229,15 @@ class Producer:
         """What a holder was called with; a payload that cannot be read is no reason to fail an enqueue."""
         try:
             found = decode(raw)
-            declared = self._home.declaration(found.name)
-            if declared is None:
-                return found
-            args, kwargs = declared.shape.restore(found)
         except Malformed:
             return Payload(job.name)
+        declared = self._home.declaration(found.name)
+        if declared is None:
+            return found
+        try:
+            args, kwargs = declared.shape.restore(found)
+        except Malformed:  # the classes have changed since; the plain data stands for them
+            return found
         return Payload(found.name, args, kwargs)
 
 
