@@ -127,12 +127,14 @@ class Child:
     def _new_turn(self) -> Turn:
         return Turn(self._app.operations, self._holdings, self.heart, self._app.caller.nonce)
 
-    def _flush(self) -> None:
+    def _flush(self) -> bool:
         try:
             self._flush_turn.answered(self._call(self._flush_turn.ask(0)))
         except Exception as error:
             self._flush_turn.unanswered()
             self._outage.failed(error)
+            return False
+        return True
 
     def _rouse(self) -> None:
         if self._stopping.is_set():

@@ -34,7 +34,8 @@ class Heart:
         names: of the jobs that it knows.
         call: sends a call and answers.
         outage: where failures are told.
-        flush: settles now what has ended; called when a hand was given back.
+        flush: settles now what has ended, and tells whether that was answered; asked when a hand was given back,
+            and again until it was.
         clock: seconds, monotonic.
         rng: for the worker's id.
 
@@ -52,7 +53,7 @@ class Heart:
         names: Sequence[str],
         call: Callable[[Call[Any]], Any],
         outage: Outage,
-        flush: Callable[[], None] = lambda: None,
+        flush: Callable[[], bool] = lambda: True,
         clock: Callable[[], float] = time.monotonic,
         rng: random.Random | None = None,
     ) -> None:
@@ -70,6 +71,7 @@ class Heart:
         self._confirmed_s = float("-inf")
         self._next_beat_s = 0.0
         self._failures = 0
+        self._owed = False
         self.worker = ""
         self.queues: list[str] = list(queues)
 
@@ -113,7 +115,9 @@ class Heart:
     def tick(self) -> float:
         """Beat if it is time; answers in how many seconds to be called again."""
         if self._holdings.hand_back_stale():
-            self.flush()
+            self._owed = True
+        if self._owed:
+            self._owed = not self.flush()
         now_s = self._clock()
         if now_s >= self._next_beat_s:
             try:
@@ -128,7 +132,8 @@ class Heart:
                 self._outage.over()
                 self._failures = 0
         wait_s = max(self._next_beat_s - self._clock(), 0.001)
-        return min(wait_s, LOOK_S) if self._holdings.hand_room() or self._holdings.in_hand else wait_s
+        looks = self._owed or self._holdings.in_hand or self._holdings.hand_room() > 0
+        return min(wait_s, LOOK_S) if looks else wait_s
 
     def _beat(self, sent_s: float) -> None:
         if not self.worker:

@@ -102,7 +102,8 @@ class Slot:
         if not self.idle:
             return 0.0
         due_ms = self._turn.next_due_ms
-        return due_ms / 1000 if due_ms >= 0 else float("inf")
+        # One that may not claim leaves even what is overdue to others.
+        return max(due_ms, 1) / 1000 if due_ms >= 0 and claims_wanted else float("inf")
 
     def _wait_for_heart(self) -> float:
         self._failures += 1

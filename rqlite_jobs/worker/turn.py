@@ -38,7 +38,8 @@ class Turn:
         self._heart = heart
         self._nonce = nonce
         self._asked: _Asked | None = None
-        self.next_due_ms = 0
+        self.next_due_ms = -1
+        """In how many ms the next scheduled job is due, as of the last answer; -1 if there is none."""
 
     def ask(self, start_max: int, hand_max: int = 0, last_idle: bool = False) -> Call[Turned]:
         """The call to send: a new one, or the one that was not answered yet.

@@ -3,6 +3,7 @@
 import logging
 import socket
 import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -44,25 +45,29 @@ class Waker:
         """Wait until there may be something to do.
 
         Args:
-            longest_s: when a scheduled job is due at the latest, from now.
+            longest_s: in how many seconds the next scheduled job is due, as far as the asker knows; infinite: none.
+                Whoever knows of one keeps that time, whether it listens or not.
 
         Raises:
             redis.RedisError, OSError: the server went away.
         """
+        until_s = time.monotonic() + longest_s
         with self._guard:
             self._idle += 1
             roused = self._roused
             try:
                 while self._listening and not self._stopped and roused == self._roused:
-                    if not self._guard.wait(timeout=LISTEN_S * 2):
-                        break
-                if self._stopped or self._listening or roused != self._roused:
+                    left_s = until_s - time.monotonic()
+                    if left_s <= 0:
+                        return
+                    self._guard.wait(left_s if left_s < threading.TIMEOUT_MAX else None)
+                if self._stopped or roused != self._roused:
                     return
                 self._listening = True
             finally:
                 self._idle -= 1
         try:
-            self._listen(max(0.001, min(longest_s, LISTEN_S)))
+            self._listen(max(0.001, min(until_s - time.monotonic(), LISTEN_S)))
         finally:
             with self._guard:
                 self._listening = False
