@@ -110,16 +110,16 @@ class Stage:
         return dict(self.run(self.ops.turn(worker, NONCE, [], [settlement], 0)).refused)
 
     def bury(self, *jobs: NewJob, error: str = "ValueError('bad')", trace: str = "at x") -> None:
-        """Enqueue jobs and let each die of a failure."""
-        self.enqueue(*jobs)
+        """Enqueue jobs, one after the other, and let each die of a failure."""
         for job in jobs:
+            self.enqueue(job)
             for claim in self.claim(queue=job.queue):
                 self.settle("bury", claim, reason="failed", error=error, traceback=trace)
 
     def finish(self, *jobs: NewJob) -> None:
-        """Enqueue jobs and let each be done."""
-        self.enqueue(*jobs)
+        """Enqueue jobs, one after the other, and let each be done."""
         for job in jobs:
+            self.enqueue(job)
             for claim in self.claim(queue=job.queue):
                 self.settle("done", claim)
 

@@ -1,0 +1,79 @@
+"""holders: who holds which lock."""
+
+from rqlite_jobs.answers import LockEntry
+from tests.lua.stage import Stage, job, locked, once
+
+NOBODY = ("", 0, "", "", -1)
+
+
+def test_a_page_of_all(stage: Stage) -> None:
+    stage.enqueue(locked("a", "k1"), locked("b", "k2", ttl_ms=500), once("c", "k3", ttl_ms=400), job("x"))
+    page, changed = stage.did(stage.ops.holders())
+    assert changed == {}
+    assert (page.now_ms, page.count, page.more) == (1000, 3, False)
+    assert page.locks == [
+        LockEntry("k3", "until_expired", 1400, "c", "ready", -1),
+        LockEntry("k2", "until_executed", 1500, "b", "ready", -1),
+        LockEntry("k1", "until_executed", 0, "a", "ready", -1),
+    ]
+
+
+def test_what_is_over_is_not_counted(stage: Stage) -> None:
+    stage.enqueue(locked("a", "k1"), locked("b", "k2", ttl_ms=500))
+    stage.now_ms = 1499
+    assert stage.run(stage.ops.holders()).count == 2
+    stage.now_ms = 1500
+    page = stage.run(stage.ops.holders())
+    assert (page.count, [one.key for one in page.locks]) == (1, ["k1"])
+
+
+def test_pages(stage: Stage) -> None:
+    stage.enqueue(*(once(f"{n:03}", f"k{n:03}", ttl_ms=100 + n) for n in range(25)))
+    seen: list[str] = []
+    for offset in (0, 10, 20):
+        page = stage.run(stage.ops.holders((), offset, 10))
+        assert (page.count, page.more) == (25, offset < 20)
+        seen += [one.key for one in page.locks]
+    assert seen == [f"k{n:03}" for n in range(25)]
+
+
+def test_by_name(stage: Stage) -> None:
+    stage.enqueue(locked("a", "k1"), locked("b", "k2", ttl_ms=500))
+    stage.claim()
+    stage.now_ms = 1500
+    page = stage.run(stage.ops.holders(["k2", "k1", "nobody"]))
+    assert (page.count, page.more) == (1, False)
+    assert page.locks == [
+        LockEntry("k2", *NOBODY),
+        LockEntry("k1", "until_executed", 0, "a", "running", -1),
+        LockEntry("nobody", *NOBODY),
+    ]
+
+
+def test_a_pointer_whose_job_is_gone_shows_it(stage: Stage) -> None:
+    stage.finish(once("a"))
+    assert stage.run(stage.ops.holders(["k"])).locks[0].state == "done"
+    stage.run(stage.ops.delete(["a"]))
+    assert stage.run(stage.ops.holders(["k"])).locks[0].state == "unknown"
+
+
+def test_its_ttl(stage: Stage) -> None:
+    stage.now_ms = -1
+    stage.enqueue(once("a", ttl_ms=60_000))
+    page = stage.run(stage.ops.holders(["k"]))
+    assert 50_000 < page.locks[0].left_ms <= 60_000
+    assert 50_000 < page.locks[0].until_ms - page.now_ms <= 60_000
+
+
+def test_what_is_no_lock_of_ours(stage: Stage) -> None:
+    stage.client.rpush(stage.key("lock:k1"), "mine")
+    stage.client.set(stage.key("lock:k2"), "mine")
+    stage.enqueue(job("a"))
+    stage.client.hset(stage.key("jobs"), "a", "mine")
+    stage.client.set(stage.key("lock:k3"), "d 0 a")
+    page = stage.run(stage.ops.holders(["k1", "k2", "k3"]))
+    assert [(one.mode, one.state) for one in page.locks] == [
+        ("", ""),
+        ("", ""),
+        ("until_executed", "malformed"),
+    ]
