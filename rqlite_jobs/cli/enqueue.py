@@ -1,0 +1,83 @@
+"""`rqj enqueue`: enqueue one call of a job."""
+
+import os
+import re
+from datetime import datetime
+from typing import Any
+
+import click
+
+from rqlite_jobs.cli.arguments import keyword_arguments, positional_arguments
+from rqlite_jobs.cli.chosen import Chosen, chosen, reader_options
+from rqlite_jobs.cli.groups import example
+from rqlite_jobs.cli.target import resolve
+from rqlite_jobs.cli.text import say, say_json
+from rqlite_jobs.inspector import call_text, to_json
+from rqlite_jobs.job import Job
+
+_HELP = """Enqueue a call of a job.
+
+Arguments are name=text, which becomes what the handler's annotation says, or name:=json; --args-json gives those
+without names. Whatever the answer is, enqueued or duplicate, the exit code is 0; it is 4 if the lock of the job says
+on_conflict="raise".
+""" + example(
+    "rqj enqueue -a shop.jobs:app crunch_sales book_id:=42",
+    "rqj enqueue -a shop.jobs:app --delay 10m send_email to=ann@example.com",
+    "rqj enqueue -a shop.jobs:app crunch_sales --args-json '[42]'",
+)
+
+
+@click.command("enqueue", help=_HELP)
+@click.argument("name", metavar="JOB")
+@click.argument("arguments", nargs=-1, metavar="[NAME=TEXT | NAME:=JSON]...")
+@click.option("--args-json", metavar="LIST", help="The arguments without names, as a JSON list.")
+@click.option("--delay", metavar="DURATION", help='How long from now it is due: "10m".')
+@click.option("--run-at", metavar="TIME", help='When it is due, with a zone: "2031-07-01T12:00+02:00".')
+@click.option("-q", "--queue", metavar="QUEUE", help="The queue, if not that of the job.")
+@reader_options
+@chosen
+def command(
+    chosen: Chosen,
+    name: str,
+    arguments: tuple[str, ...],
+    args_json: str | None,
+    delay: str | None,
+    run_at: str | None,
+    queue: str | None,
+) -> None:
+    """Enqueue a call of a job."""
+    if not (chosen.app or os.environ.get("RQJ_APP")):
+        raise click.UsageError("say whose job it is: -a MODULE:APP, or RQJ_APP.")
+    target = resolve(chosen)
+    handler = target.app.handler(name)
+    shape = handler.declared.shape
+    args = positional_arguments(args_json, shape) if args_json is not None else []
+    kwargs = keyword_arguments(arguments, shape)
+    job = handler.options(queue=queue, delay=_delay(delay), run_at=_time(run_at)).enqueue(*args, **kwargs)
+    if chosen.json:
+        say_json({"namespace": target.app.namespace, **to_json(job, whole=True)})
+    else:
+        say(_told(job))
+
+
+def _told(job: Job[Any]) -> str:
+    if job.outcome == "duplicate":
+        return f"duplicate: {job.id} holds the lock, and is {job.state}"
+    if job.outcome == "rejected":
+        return f"rejected: {job.id} is among the dead, for {job.holder_id} holds the lock"
+    return f"{job.outcome} {job.id} {call_text(job)} in queue {job.queue}"
+
+
+def _delay(text: str | None) -> str | float | None:
+    if text is not None and re.fullmatch(r"-?[0-9]+(\.[0-9]+)?", text):
+        return float(text)  # a bare number is seconds, as in code
+    return text
+
+
+def _time(text: str | None) -> datetime | None:
+    try:
+        return None if text is None else datetime.fromisoformat(text)
+    except ValueError:
+        raise click.UsageError(
+            f"--run-at {text!r} is no time. Write it as in 2031-07-01T12:00+02:00, or 2031-07-01T10:00Z."
+        ) from None

@@ -1,0 +1,163 @@
+"""`rqj jobs`: list and show jobs, cancel, delete and bury them."""
+
+from typing import Any
+
+import click
+
+from rqlite_jobs.cli.chosen import Chosen, chosen, reader_options
+from rqlite_jobs.cli.consent import Consent, consent_options
+from rqlite_jobs.cli.deeds import Deed, do, one_word
+from rqlite_jobs.cli.groups import Noun, example
+from rqlite_jobs.cli.ids import ids_argument, read_ids
+from rqlite_jobs.cli.listing import (
+    CALL,
+    ID,
+    QUEUE,
+    TRIES,
+    call,
+    filter_options,
+    list_jobs,
+    page_options,
+    tries,
+    when,
+)
+from rqlite_jobs.cli.tables import Column, facts
+from rqlite_jobs.cli.target import Target, resolve
+from rqlite_jobs.cli.text import say_json
+from rqlite_jobs.cli.times import lasted, moment
+from rqlite_jobs.inspector import call_text, to_json
+from rqlite_jobs.job import Job
+
+_STATES = ("running", "ready", "scheduled", "dead", "done")
+_COLUMNS = (
+    (ID, lambda job, now: job.id),
+    (Column("STATE"), lambda job, now: job.state),
+    (QUEUE, lambda job, now: job.queue),
+    (CALL, call),
+    (TRIES, tries),
+    (Column("WHEN", right=True), when),
+)
+
+WAITING = frozenset({"ready", "scheduled"})
+CANCEL = Deed("cancel", "cancelled", WAITING, lambda ops, ids: one_word(ops.cancel(ids)))
+DELETE = Deed(
+    "delete",
+    "deleted",
+    frozenset({"ready", "scheduled", "dead", "done", "malformed"}),
+    lambda ops, ids: one_word(ops.delete(ids)),
+)
+
+
+@click.group("jobs", cls=Noun)
+def command() -> None:
+    """List, show, cancel, delete and bury jobs."""
+
+
+@command.command(
+    help="List jobs: running, ready, scheduled, dead and done ones; what runs next comes first."
+    + example("rqj jobs ls --state ready --queue sales")
+)
+@click.option("-s", "--state", type=click.Choice(_STATES), help="Only jobs in this state.")
+@filter_options
+@page_options
+@chosen
+def ls(
+    chosen: Chosen, state: str | None, queue: str | None, name: str | None, limit: int, cursor: str
+) -> None:
+    """List jobs."""
+    target = resolve(chosen)
+    page = target.inspect.jobs(state, queue=queue, name=name, limit=limit, cursor=cursor)
+    list_jobs(target, chosen, page, "job", _COLUMNS)
+
+
+@command.command(help="Show all that is known of jobs." + example("rqj jobs show 0VJ1Zq8W00k3Xb7T9aQd"))
+@ids_argument
+@reader_options
+@chosen
+def show(chosen: Chosen, ids: tuple[str, ...]) -> None:
+    """Show jobs."""
+    target = resolve(chosen)
+    show_jobs(target, chosen, read_ids(ids))
+
+
+@command.command(
+    help="Cancel jobs that wait: they will never start."
+    + example("rqj jobs cancel 0VJ1Zq8W00k3Xb7T9aQd", "rqj jobs cancel --yes - < ids.txt")
+)
+@ids_argument
+@consent_options
+@reader_options
+@chosen
+def cancel(chosen: Chosen, ids: tuple[str, ...], yes: bool, dry_run: bool) -> None:
+    """Cancel jobs."""
+    target = resolve(chosen)
+    do(CANCEL, target, chosen, Consent(yes, dry_run), target.inspect.look(read_ids(ids)))
+
+
+@command.command(
+    help="Delete jobs with all that is known of them; a running one is left alone."
+    + example("rqj jobs delete 0VJ1Zq8W00k3Xb7T9aQd")
+)
+@ids_argument
+@consent_options
+@reader_options
+@chosen
+def delete(chosen: Chosen, ids: tuple[str, ...], yes: bool, dry_run: bool) -> None:
+    """Delete jobs."""
+    target = resolve(chosen)
+    do(DELETE, target, chosen, Consent(yes, dry_run), target.inspect.look(read_ids(ids)))
+
+
+@command.command(
+    help="Put jobs that wait among the dead, with a reason; `rqj dead revive` brings them back."
+    + example('rqj jobs bury --reason "the customer is gone" 0VJ1Zq8W00k3Xb7T9aQd')
+)
+@ids_argument
+@click.option(
+    "--reason", default="buried by hand", show_default=True, help="It becomes the job's last error."
+)
+@consent_options
+@reader_options
+@chosen
+def bury(chosen: Chosen, ids: tuple[str, ...], reason: str, yes: bool, dry_run: bool) -> None:
+    """Bury jobs."""
+    deed = Deed("bury", "buried", WAITING, lambda ops, some: one_word(ops.bury(some, reason[:4096])))
+    target = resolve(chosen)
+    do(deed, target, chosen, Consent(yes, dry_run), target.inspect.look(read_ids(ids)))
+
+
+def show_jobs(target: Target, chosen: Chosen, ids: list[str]) -> None:
+    """Print all that is known of some jobs.
+
+    Raises:
+        JobNotFound: one of them is not known.
+    """
+    jobs = [target.inspect.job(one) for one in ids]
+    if chosen.json:
+        told = [{"namespace": target.app.namespace, **to_json(job, whole=True)} for job in jobs]
+        say_json(told[0] if len(told) == 1 else told)
+        return
+    for at, job in enumerate(jobs):
+        if at:
+            click.echo()
+        _show(target, job)
+
+
+def _show(target: Target, job: Job[Any]) -> None:
+    now = target.inspect.now()
+    took = f" after {lasted(job.started_at, job.finished_at)}" if job.started_at and job.finished_at else ""
+    pairs = [
+        ("id", job.id),
+        ("state", job.state),
+        ("job", call_text(job, 2000) if job.name else "(its record or payload cannot be read)"),
+        ("queue", job.queue or "-"),
+        ("attempts", tries(job, now)),
+        ("lock", job.lock_key or "-"),
+        ("enqueued", moment(job.enqueued_at, now)),
+        ("due", moment(job.run_at, now) if job.run_at else ""),
+        ("started", moment(job.started_at, now) if job.started_at else ""),
+        ("ended", moment(job.finished_at, now) + took if job.finished_at else ""),
+        ("last error", job.last_error or ""),
+        ("traceback", job.traceback or ""),
+    ]
+    facts((name, value) for name, value in pairs if value)

@@ -1,0 +1,206 @@
+"""The inspector: questions about one namespace, answered by scripts that write nothing."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Protocol, TypeVar, cast
+
+from rqlite_jobs.inspector import questions
+from rqlite_jobs.inspector.jobs import Home
+from rqlite_jobs.inspector.questions import Steps
+from rqlite_jobs.inspector.rows import LockRow, Page, QueueRow, Stats, WorkerRow
+from rqlite_jobs.job import Job
+from rqlite_jobs.operations import Call, Operations
+
+T = TypeVar("T")
+
+
+class Asked(Home, Protocol):
+    """The app that an inspector asks."""
+
+    @property
+    def operations(self) -> Operations:
+        """The calls of its namespace."""
+        ...
+
+    def run(self, call: Call[T], /) -> T:
+        """Send a call."""
+        ...
+
+    async def arun(self, call: Call[T], /) -> T:
+        """Send a call."""
+        ...
+
+
+class Inspector:
+    """Typed readers of one namespace; `app.inspect` is one. Each has a twin with the prefix `a` for async code.
+
+    Args:
+        app: whose namespace it is.
+
+    Every method raises `Unreachable` if the server does not answer.
+
+    Example: `for row in app.inspect.queues(): print(row.name, row.ready)`.
+    """
+
+    def __init__(self, app: Asked) -> None:
+        self._app = app
+
+    def job(self, id: str, /) -> Job[Any]:
+        """Read one job, with its arguments and traceback.
+
+        Raises:
+            JobNotFound: no job of this id is known.
+        """
+        return self._run(questions.job(self._app, self._ops, id))
+
+    async def ajob(self, id: str, /) -> Job[Any]:
+        """Read one job: `job` for async code."""
+        return await self._arun(questions.job(self._app, self._ops, id))
+
+    def look(self, ids: Sequence[str], /) -> tuple[Job[Any], ...]:
+        """Read jobs by id, in order; one that is not known has the state `unknown`. A trip for each 20."""
+        return self._run(questions.look(self._app, self._ops, ids))
+
+    async def alook(self, ids: Sequence[str], /) -> tuple[Job[Any], ...]:
+        """Read jobs by id: `look` for async code."""
+        return await self._arun(questions.look(self._app, self._ops, ids))
+
+    def jobs(
+        self,
+        state: str | None = None,
+        *,
+        queue: str | None = None,
+        name: str | None = None,
+        error: str | None = None,
+        cursor: str = "",
+        limit: int = 100,
+    ) -> Page[Job[Any]]:
+        """Read a page of jobs, without tracebacks.
+
+        Args:
+            state: `running ready scheduled dead done`; None: all of them, in that order. Refused duplicates are
+                among the dead.
+            queue: only of this queue.
+            name: only of the job declared under this name.
+            error: only with this text in their last error, upper and lower case alike.
+            cursor: `next` of the page before.
+            limit: how many, 1 to 1,000.
+
+        What runs next comes first; of the dead and the done, what ended last. A page with a filter may be short, or
+        empty, and still have a `next`: it looks at 10,000 jobs at most. Jobs that move meanwhile may be missed, or
+        come twice.
+
+        Raises:
+            QueueNotFound: no job was ever put into this queue.
+            BadOption: no such state, or no such cursor, or a limit out of bounds.
+
+        Cost: two trips, and one more for each 200 jobs looked at and each 20 whose payload is over 2 KiB.
+        """
+        wanted = questions.Wanted(state, queue, name, error)
+        return self._run(questions.jobs(self._app, self._ops, wanted, cursor, limit))
+
+    async def ajobs(
+        self,
+        state: str | None = None,
+        *,
+        queue: str | None = None,
+        name: str | None = None,
+        error: str | None = None,
+        cursor: str = "",
+        limit: int = 100,
+    ) -> Page[Job[Any]]:
+        """Read a page of jobs: `jobs` for async code."""
+        wanted = questions.Wanted(state, queue, name, error)
+        return await self._arun(questions.jobs(self._app, self._ops, wanted, cursor, limit))
+
+    def dead(self, *, cursor: str = "", limit: int = 100) -> Page[Job[Any]]:
+        """Read a page of the dead, the last first: `jobs("dead")`."""
+        return self.jobs("dead", cursor=cursor, limit=limit)
+
+    async def adead(self, *, cursor: str = "", limit: int = 100) -> Page[Job[Any]]:
+        """Read a page of the dead: `dead` for async code."""
+        return await self.ajobs("dead", cursor=cursor, limit=limit)
+
+    def scheduled(self, *, cursor: str = "", limit: int = 100) -> Page[Job[Any]]:
+        """Read a page of the scheduled, queue by queue, the next first: `jobs("scheduled")`."""
+        return self.jobs("scheduled", cursor=cursor, limit=limit)
+
+    async def ascheduled(self, *, cursor: str = "", limit: int = 100) -> Page[Job[Any]]:
+        """Read a page of the scheduled: `scheduled` for async code."""
+        return await self.ajobs("scheduled", cursor=cursor, limit=limit)
+
+    def queues(self) -> Page[QueueRow]:
+        """Read all queues that jobs were ever put into, by name."""
+        return self._run(questions.queues(self._ops))
+
+    async def aqueues(self) -> Page[QueueRow]:
+        """Read all queues: `queues` for async code."""
+        return await self._arun(questions.queues(self._ops))
+
+    def locks(self, *, cursor: str = "", limit: int = 100) -> Page[LockRow]:
+        """Read a page of the locks that are held, those with an end first.
+
+        Raises:
+            BadOption: no such cursor, or a limit out of bounds.
+        """
+        return self._run(questions.locks(self._ops, cursor, limit))
+
+    async def alocks(self, *, cursor: str = "", limit: int = 100) -> Page[LockRow]:
+        """Read a page of locks: `locks` for async code."""
+        return await self._arun(questions.locks(self._ops, cursor, limit))
+
+    def lock(self, key: str, /) -> LockRow:
+        """Read who holds one lock.
+
+        Raises:
+            LockNotFound: nobody does.
+        """
+        return self._run(questions.lock(self._ops, key))
+
+    async def alock(self, key: str, /) -> LockRow:
+        """Read who holds one lock: `lock` for async code."""
+        return await self._arun(questions.lock(self._ops, key))
+
+    def workers(self) -> Page[WorkerRow]:
+        """Read all workers, by the end of their lease."""
+        return self._run(questions.workers(self._ops))
+
+    async def aworkers(self) -> Page[WorkerRow]:
+        """Read all workers: `workers` for async code."""
+        return await self._arun(questions.workers(self._ops))
+
+    def stats(self) -> Stats:
+        """Read all numbers at one instant."""
+        return self._run(questions.stats(self._ops))
+
+    async def astats(self) -> Stats:
+        """Read all numbers: `stats` for async code."""
+        return await self._arun(questions.stats(self._ops))
+
+    def now(self) -> datetime:
+        """Ask for the server's time; that of the app's clock, if it has one of its own."""
+        return self._run(questions.now(self._ops))
+
+    async def anow(self) -> datetime:
+        """Ask for the server's time: `now` for async code."""
+        return await self._arun(questions.now(self._ops))
+
+    @property
+    def _ops(self) -> Operations:
+        return self._app.operations  # asked anew: an app may be pointed elsewhere by a test
+
+    def _run(self, steps: Steps[T]) -> T:
+        try:
+            call = next(steps)
+            while True:
+                call = steps.send(self._app.run(call))
+        except StopIteration as end:
+            return cast(T, end.value)
+
+    async def _arun(self, steps: Steps[T]) -> T:
+        try:
+            call = next(steps)
+            while True:
+                call = steps.send(await self._app.arun(call))
+        except StopIteration as end:
+            return cast(T, end.value)
