@@ -17,13 +17,13 @@ from rqlite_jobs.errors import (
     UnknownJob,
     UnknownOption,
     WrongArguments,
+    a_type,
     nearest,
     shown,
 )
 from rqlite_jobs.foreign import APP_VERBS, no_attribute
 from rqlite_jobs.handler import AsyncHandler, Handler, JobDecorator, Signature, SyncHandler
 from rqlite_jobs.job import Job, NewJob
-from rqlite_jobs.keys import check_namespace
 from rqlite_jobs.link import Link, Linked
 from rqlite_jobs.lock import LockPolicy
 from rqlite_jobs.options import OPTIONS
@@ -72,8 +72,6 @@ class App(Linked):
         clock: Clock | None = None,
         **settings: Any,
     ) -> None:
-        if namespace is not None:
-            check_namespace(namespace)
         if url is not None and redis is not None:
             raise BadOption("App was given url= and redis=.", hint="Give one of them.", option="redis")
         if redis is not None:
@@ -82,7 +80,8 @@ class App(Linked):
             raise BadOption(
                 f"imports={imports!r} is text.", hint=f"Write imports=({imports!r},).", option="imports"
             )
-        for name, value in settings.items():
+        code = {**settings, "namespace": namespace, "url": url}
+        for name, value in code.items():
             if name not in SETTINGS:
                 raise UnknownOption(
                     f"App has no setting {name!r}.", hint=nearest(name, SETTINGS), option=name
@@ -91,7 +90,7 @@ class App(Linked):
                 SETTINGS[name].parse(name, value)
         self.imports = tuple(imports)
         self.handlers: dict[str, Handler[..., Any]] = {}
-        super().__init__(Link({**settings, "namespace": namespace, "url": url}, client=redis, clock=clock))
+        super().__init__(Link(code, client=redis, clock=clock))
         self._producer = Producer(self)
 
     @property
@@ -246,7 +245,7 @@ class App(Linked):
     def _checked(self, call: Any) -> Signature[Any]:
         if not isinstance(call, Signature):
             raise WrongArguments(
-                f"{shown(call)} is a {type(call).__name__}, and no call of a job.",
+                f"{shown(call)} is {a_type(call)}, and no call of a job.",
                 hint="Write handler.s(...), or handler.enqueue_many(...) for many calls of one job.",
             )
         if self.declaration(call.handler.name) is not call.handler.declared:

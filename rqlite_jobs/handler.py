@@ -21,7 +21,7 @@ from typing import (
 from rqlite_jobs.backoff import Retry
 from rqlite_jobs.codec import Payload
 from rqlite_jobs.declaration import Declaration
-from rqlite_jobs.errors import RqjError, WrongArguments, shown
+from rqlite_jobs.errors import RqjError, WrongArguments, a_type, shown
 from rqlite_jobs.foreign import HANDLER_VERBS, no_attribute
 from rqlite_jobs.job import Job, NewJob
 from rqlite_jobs.lock import LockPolicy
@@ -216,7 +216,7 @@ class Handler(Generic[P, R]):
                     jobs.append(self.prepare((), dict(call)))
                 else:
                     raise WrongArguments(
-                        f"{shown(call)} is a {type(call).__name__}, and not the arguments of a call of "
+                        f"{shown(call)} is {a_type(call)}, and not the arguments of a call of "
                         f"job {self.name!r}.",
                         hint=f"Write a tuple, ({shown(call)},), a mapping of names, or {self.name}.s(...).",
                         job_name=self.name,

@@ -7,7 +7,7 @@ from typing import Any, Self, TypedDict
 
 from rqlite_jobs.backoff import Retry
 from rqlite_jobs.durations import Duration, instant_ms, to_ms
-from rqlite_jobs.errors import BadOption, UnknownOption, nearest, shown
+from rqlite_jobs.errors import BadOption, UnknownOption, a_type, nearest, shown
 from rqlite_jobs.foreign import OPTION_WORDS
 from rqlite_jobs.keys import check_queue
 from rqlite_jobs.lock import LockPolicy
@@ -103,7 +103,7 @@ def check_lock(lock: object) -> LockPolicy | None:
     """
     if lock is None or isinstance(lock, LockPolicy):
         return lock
-    found = f"lock={shown(lock)} is a {type(lock).__name__}, not a lock policy."
+    found = f"lock={shown(lock)} is {a_type(lock)}, not a lock policy."
     raise BadOption(found, hint="Write lock=until_executed(), or lock=None for none.", option="lock")
 
 
@@ -115,6 +115,6 @@ def check_retry(retry: object) -> Retry:
     """
     if isinstance(retry, Retry):
         return retry
-    found = f"retry={shown(retry)} is a {type(retry).__name__}, not a Retry."
+    found = f"retry={shown(retry)} is {a_type(retry)}, not a Retry."
     attempts = retry if type(retry) is int and retry > 0 else 5
     raise BadOption(found, hint=f"Write retry=Retry(max_attempts={attempts}).", option="retry")

@@ -241,13 +241,13 @@ def test_a_retry_travels_with_the_call(crunch: Any) -> None:
         ({"delay": "abc"}, BadDuration, "not a duration"),
         ({"delay": True}, BadDuration, "is a bool"),
         ({"delay": "200000d"}, BadDuration, "more than 100 years"),
-        ({"run_at": datetime(2031, 7, 1, 12)}, BadOption, "has no zone"),  # noqa: DTZ001
+        ({"run_at": datetime(2031, 7, 1, 12)}, BadOption, "has no zone"),
         ({"run_at": "2031-07-01"}, BadOption, "has to be a datetime"),
         ({"run_at": 1_940_637_600}, BadOption, "has to be a datetime"),
         ({"delay": 5, "run_at": datetime(2031, 7, 1, tzinfo=UTC)}, BadOption, "exclude each other"),
         ({"delay": 0, "run_at": datetime(2031, 7, 1, tzinfo=UTC)}, BadOption, "exclude each other"),
         ({"queue": "a b"}, BadName, "cannot be the name of a queue"),
-        ({"queue": 3}, BadName, "is 3, a int"),
+        ({"queue": 3}, BadName, "the name of a queue is 3"),
         ({"retry": 3}, BadOption, "Write retry=Retry(max_attempts=3)"),
         ({"retry": Retry(only=ValueError)}, BadOption, "cannot have only="),
         ({"lock": True}, BadOption, "Write lock=until_executed()"),
@@ -280,7 +280,7 @@ def test_verbs_of_other_libraries_get_a_hint(crunch: Any, verb: str) -> None:
 
 
 def test_other_names_get_none(crunch: Any) -> None:
-    with pytest.raises(AttributeError, match="^SyncHandler has no attribute 'nothing'$"):
+    with pytest.raises(AttributeError, match=r"^SyncHandler has no attribute 'nothing'$"):
         _ = crunch.nothing
 
 
@@ -301,7 +301,7 @@ def test_many_calls_may_be_tuples_mappings_and_signatures(crunch: Any) -> None:
 
 @pytest.mark.parametrize("bad", [7, "text", b"bytes", None, [1], {1}, 1.5, crunch_sales])
 def test_what_is_no_call_is_refused(fake_app: App, crunch: Any, bad: Any) -> None:
-    with pytest.raises(WrongArguments, match=f"is a {type(bad).__name__}") as caught:
+    with pytest.raises(WrongArguments, match=f"is an? {type(bad).__name__}") as caught:
         crunch.enqueue_many([(1,), bad])
     assert caught.value.__notes__ == ["This is item 1 of enqueue_many; nothing was sent."]
     assert fake_app.run(fake_app.operations.survey()).records == 0
