@@ -1,0 +1,53 @@
+"""What the client library itself allows: loops of EVALSHA around scripts that do nothing, or next to nothing."""
+
+import redis
+
+EMPTY = "return 1"
+# KEYS: queue, jobs. ARGV: id, payload. The least that storing a job can be.
+PUSH = "redis.call('HSET',KEYS[2],ARGV[1],ARGV[2]) return redis.call('LPUSH',KEYS[1],ARGV[1])"
+
+# KEYS: queue, jobs. ARGV: id, payload, id, payload ...
+BULK = """
+local ids = {}
+for i = 1, #ARGV, 2 do ids[#ids + 1] = ARGV[i] end
+redis.call('HSET', KEYS[2], unpack(ARGV))
+return redis.call('LPUSH', KEYS[1], unpack(ids))
+"""
+
+
+class Bare:
+    """A plain redis-py client with one connection, on a server.
+
+    Args:
+        url: the server's.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._client = redis.Redis.from_url(url, single_connection_client=True)
+        self._empty = str(self._client.script_load(EMPTY))
+        self._push = str(self._client.script_load(PUSH))
+        self._bulk = str(self._client.script_load(BULK))
+
+    def trips(self, n: int) -> None:
+        """`n` times EVALSHA of an empty script: what a round trip costs."""
+        evalsha, sha = self._client.evalsha, self._empty
+        for _ in range(n):
+            evalsha(sha, 0)
+
+    def pushes(self, n: int) -> None:
+        """`n` times EVALSHA of HSET and LPUSH: what storing a job must cost."""
+        evalsha, sha, payload = self._client.evalsha, self._push, b'["crunch_sales",[42]]'
+        for number in range(n):
+            evalsha(sha, 2, "bare:queue", "bare:jobs", f"bare-job-id-{number:08}", payload)
+
+    def bulk(self, n: int, batch: int) -> None:
+        """The same for `batch` jobs a call: `n` in all."""
+        for first in range(0, n, batch):
+            args: list[str | bytes] = []
+            for number in range(first, min(first + batch, n)):
+                args += (f"bare-job-id-{number:08}", b'["crunch_sales",[42]]')
+            self._client.evalsha(self._bulk, 2, "bare:queue", "bare:jobs", *args)
+
+    def clear(self) -> None:
+        """Drop what was pushed."""
+        self._client.delete("bare:queue", "bare:jobs")

@@ -1,0 +1,6 @@
+"""How fast does one process with 1 slot work off jobs that do nothing?"""
+
+from process import measure
+
+if __name__ == "__main__":
+    measure(__doc__, slots=1)
