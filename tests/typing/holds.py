@@ -64,8 +64,8 @@ def variadic(*numbers: int, **named: str) -> int:
 # What the decorator gives.
 
 assert_type(crunch_sales(42, full=True), float)
-not_awaited = send_mail("a@b.c")
-assert_type(not_awaited, Coroutine[Any, Any, bytes])
+not_awaited = [send_mail("a@b.c")]
+assert_type(not_awaited, list[Coroutine[Any, Any, bytes]])
 assert_type(locked(1), list[int])
 assert_type(remote.enqueue(b""), Job[str])
 assert_type(nothing.enqueue(), Job[None])
