@@ -4,6 +4,7 @@ It can be run by itself, in the process that asks for it; a supervisor that star
 """
 
 import asyncio
+import contextlib
 import logging
 import random
 import threading
@@ -189,7 +190,13 @@ class Child:
                 self._stopping.wait(wait_s)
 
     def _serve_loop(self) -> None:
-        asyncio.run(self._aserve())
+        with asyncio.Runner() as runner:
+            serving = runner.get_loop().create_task(self._aserve())
+            while not serving.done():
+                # A task that a handler made and that exits stops the loop. By then its exception is kept for the
+                # handler that awaits it, which fails by it; everybody else's job goes on.
+                with contextlib.suppress(SystemExit, KeyboardInterrupt):
+                    runner.get_loop().run_until_complete(serving)
 
     async def _aserve(self) -> None:
         async def call(call: Call[Any]) -> Any:

@@ -41,7 +41,7 @@ def cut(text: str, limit: int) -> str:
 def _repr(error: BaseException) -> str:
     try:
         return repr(error)
-    except Exception:  # a repr is anybody's code
+    except BaseException:  # a repr is anybody's code, and must not end the slot that asks for it
         return type(error).__name__
 
 
@@ -54,7 +54,7 @@ def _traceback(error: BaseException, skip: int) -> str:
         made = traceback.TracebackException(type(error), error, frames, compact=True)
         # A message of megabytes stands in one of the lines, so each is cut before they are joined.
         lines = [cut(line, ERROR_MAX) for line in made.format()]
-    except Exception:  # formatting asks the exception for its text, its notes, its cause
+    except BaseException:  # formatting asks the exception for its text, its notes, its cause
         return f"{type(error).__name__}: (its traceback cannot be shown)\n"
     last = lines[-1] if lines[-1].endswith("\n") else lines[-1] + "\n"
     return cut("".join(lines[:-1]), TRACEBACK_MAX - len(last.encode("utf-8", "replace"))) + last
