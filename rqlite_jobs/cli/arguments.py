@@ -4,7 +4,8 @@ import json
 import re
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Any
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
 
 import click
 import msgspec
@@ -12,7 +13,6 @@ import msgspec
 from rqlite_jobs.codec import Shape
 from rqlite_jobs.durations import to_ms
 from rqlite_jobs.errors import RqjError, shown
-from rqlite_jobs.models import _choices
 
 _TYPED = re.compile(r"([^\W\d]\w*)(:?=)(.*)", re.DOTALL)
 
@@ -61,8 +61,8 @@ def from_text(name: str, text: str, hint: Any) -> Any:
     >>> from_text("book_id", "42", int)
     42
     """
-    kinds = list(_choices(hint))
-    if not kinds or str in kinds or Any in kinds:
+    kinds = _members(hint)
+    if hint is None or str in kinds or Any in kinds:
         return text
     if bytes in kinds:
         return text.encode()
@@ -88,6 +88,14 @@ def from_json(name: str, text: str, hint: Any) -> Any:
     (1, 2)
     """
     return _made(name, _loads(name, text), hint)
+
+
+def _members(hint: Any) -> tuple[Any, ...]:
+    """The types that an annotation allows, one level deep."""
+    origin = get_origin(hint)
+    if origin is Annotated:
+        return _members(get_args(hint)[0])
+    return get_args(hint) if origin in (Union, UnionType) else (hint,)
 
 
 def _made(name: str, value: Any, hint: Any) -> Any:

@@ -15,7 +15,6 @@ from rqlite_jobs.cli.jobs import show_jobs
 from rqlite_jobs.cli.listing import (
     CALL,
     ID,
-    QUEUE,
     TRIES,
     call,
     filter_options,
@@ -26,7 +25,7 @@ from rqlite_jobs.cli.listing import (
 from rqlite_jobs.cli.tables import Column
 from rqlite_jobs.cli.target import Target, resolve
 from rqlite_jobs.cli.text import say, say_json
-from rqlite_jobs.cli.times import age
+from rqlite_jobs.cli.times import ago
 from rqlite_jobs.job import Job
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -40,10 +39,9 @@ def _error(job: Job[Any], now: datetime) -> str:
 
 _COLUMNS = (
     (ID, lambda job, now: job.id),
-    (QUEUE, lambda job, now: job.queue),
     (CALL, call),
     (TRIES, tries),
-    (Column("DIED", right=True), lambda job, now: f"{age(job.finished_at, now)} ago"),
+    (Column("DIED", right=True), lambda job, now: ago(job.finished_at, now)),
     (Column("ERROR", gives=True), _error),
 )
 _REVIVE = Deed("revive", "revived", _DEAD, lambda ops, ids: ops.revive(ids))

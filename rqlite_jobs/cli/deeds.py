@@ -21,13 +21,14 @@ _TOLD_MAX = 20
 
 _WORDS = {"unknown": NOT_FOUND, "running": CONFLICT, "duplicate": CONFLICT}
 _REMEDIES = {
-    "running": "a worker runs it now.",
-    "dead": "`rqj dead revive` runs it again, `rqj dead delete` removes it.",
-    "done": "it has run; `rqj jobs delete` removes what is kept of it.",
-    "ready": "it waits to be run; `rqj jobs cancel` keeps it from that.",
-    "scheduled": "it waits for its time; `rqj jobs cancel` keeps it from that.",
-    "malformed": "its record is not one of ours; `rqj jobs delete` removes it.",
-    "unknown": "nothing of it is known.",
+    "running": "a worker runs it now",
+    "dead": "`rqj dead revive` runs it again, `rqj dead delete` removes it",
+    "done": "it has run; `rqj jobs delete` removes what is kept of it",
+    "ready": "it waits to be run; `rqj jobs cancel` keeps it from that",
+    "scheduled": "it waits for its time; `rqj jobs cancel` keeps it from that",
+    "malformed": "its record is not one of ours; `rqj jobs delete` removes it",
+    "cancelled": "it was cancelled before",
+    "unknown": "nothing of it is known",
 }
 
 
@@ -115,14 +116,16 @@ def _tell(deed: Deed, target: Target, chosen: Chosen, consent: Consent, told: Se
         say(f"{deed.done} {count(len(done), 'job')}")
     others = [one for one in told if not one.done]
     for one in others[:_TOLD_MAX]:
-        why = f"{one.holder_id} holds its lock." if one.word == "duplicate" else _REMEDIES.get(one.word, "")
-        remark(f"{one.id}: {one.word}; not {deed.done}; {why}".rstrip("; "))
+        why = f"{one.holder_id} holds its lock" if one.word == "duplicate" else _REMEDIES.get(one.word, "")
+        remark(f"not {deed.done}: {one.id} is {one.word}{'; ' if why else ''}{why}")
     if len(others) > _TOLD_MAX:
         remark(f"... and {count(len(others) - _TOLD_MAX, 'more job')} not {deed.done}.")
 
 
 def _many(jobs: Sequence[Job[Any]]) -> str:
     states = Counter(job.state for job in jobs)
+    if len(states) == 1:
+        return count(len(jobs), f"{jobs[0].state} job")
     each = ", ".join(f"{number:,} {state}" for state, number in states.items())
     return f"{count(len(jobs), 'job')} ({each})"
 

@@ -1,6 +1,5 @@
 """`rqj enqueue`: enqueue one call of a job."""
 
-import os
 import re
 from datetime import datetime
 from typing import Any
@@ -10,7 +9,7 @@ import click
 from rqlite_jobs.cli.arguments import keyword_arguments, positional_arguments
 from rqlite_jobs.cli.chosen import Chosen, chosen, reader_options
 from rqlite_jobs.cli.groups import example
-from rqlite_jobs.cli.target import resolve
+from rqlite_jobs.cli.target import is_app_named, resolve
 from rqlite_jobs.cli.text import say, say_json
 from rqlite_jobs.inspector import call_text, to_json
 from rqlite_jobs.job import Job
@@ -46,7 +45,7 @@ def command(
     queue: str | None,
 ) -> None:
     """Enqueue a call of a job."""
-    if not (chosen.app or os.environ.get("RQJ_APP")):
+    if not is_app_named(chosen):
         raise click.UsageError("say whose job it is: -a MODULE:APP, or RQJ_APP.")
     target = resolve(chosen)
     handler = target.app.handler(name)

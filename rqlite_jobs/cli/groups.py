@@ -1,5 +1,6 @@
 """The shape of the command line: nouns that are loaded when they are used, and verbs below them."""
 
+import io
 import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
@@ -59,7 +60,7 @@ class Root(click.Group):
         words = list(sys.argv[1:] if args is None else args)
         for stream in (sys.stdout, sys.stderr):
             # A locale that cannot show a character shows its number instead; it is no reason to stop.
-            if hasattr(stream, "reconfigure"):
+            if isinstance(stream, io.TextIOWrapper):
                 stream.reconfigure(errors="backslashreplace")
         chosen = Chosen(json="--json" in words, debug="--debug" in words)
         try:
@@ -75,6 +76,13 @@ class Noun(click.Group):
     """A noun with its verbs. Alone, or with options only, it is its `ls` (or whatever verb is its `alone`)."""
 
     alone = "ls"
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the verbs, each with its whole first sentence."""
+        with formatter.section("Commands"):
+            formatter.write_dl(
+                [(name, verb.get_short_help_str(limit=300)) for name, verb in sorted(self.commands.items())]
+            )
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Put in the verb that was left out."""

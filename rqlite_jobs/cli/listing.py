@@ -10,7 +10,7 @@ from rqlite_jobs.cli.chosen import Chosen, reader_options
 from rqlite_jobs.cli.tables import Column, draw
 from rqlite_jobs.cli.target import Target
 from rqlite_jobs.cli.text import count, remark, say, say_json
-from rqlite_jobs.cli.times import age, until
+from rqlite_jobs.cli.times import age, ago, until
 from rqlite_jobs.inspector import Page, call_text, to_json
 from rqlite_jobs.job import Job
 
@@ -92,7 +92,7 @@ def when(job: Job[Any], now: datetime) -> str:
         return until(job.run_at, now)
     if job.state == "running":
         return f"for {age(job.started_at, now)}"
-    return f"{age(job.finished_at or job.enqueued_at, now)} ago"
+    return ago(job.finished_at or job.enqueued_at, now)
 
 
 def call(job: Job[Any], now: datetime) -> str:

@@ -37,7 +37,11 @@ def load_app(name: str) -> "App":
 
 def _find(name: str, kind: "type[App]") -> "App":
     module_name, colon, path = name.partition(":")
-    if not _MODULE.fullmatch(module_name) or (colon and not _MODULE.fullmatch(path)):
+    if (
+        module_name.endswith(".py")
+        or not _MODULE.fullmatch(module_name)
+        or (colon and not _MODULE.fullmatch(path))
+    ):
         raise AppNotFound(f"{name!r} does not name an app.", hint=_spelling(name))
     module = _import(module_name)
     if not colon:

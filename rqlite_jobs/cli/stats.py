@@ -12,7 +12,7 @@ from rqlite_jobs.cli.text import say, say_json
 from rqlite_jobs.inspector import to_json
 
 _NOW = ("ready", "scheduled", "running", "parked", "dead", "locks", "workers")
-_EVER = (
+_TOTAL = (
     "enqueued", "done", "died", "failed", "attempts", "crashed", "refused", "cancelled", "deleted", "expired",
     "superseded",
 )  # fmt: skip
@@ -32,8 +32,8 @@ def command(chosen: Chosen) -> None:
         click.echo()
         rows = [
             (now, f"{found[now]:,}" if now else "", ever, f"{found[ever]:,}")
-            for now, ever in zip_longest(_NOW, _EVER, fillvalue="")
+            for now, ever in zip_longest(_NOW, _TOTAL, fillvalue="")
         ]
-        draw((Column("NOW"), Column("", right=True), Column("EVER"), Column("", right=True)), rows)
+        draw((Column("NOW"), Column("", right=True), Column("TOTAL"), Column("", right=True)), rows)
     if not found["enqueued"]:
         target.explain_nothing()

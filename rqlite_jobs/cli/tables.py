@@ -51,7 +51,9 @@ def draw(columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> None:
     on_screen = sys.stdout.isatty()
     console = Console(file=sys.stdout, width=None if on_screen else _PIPED_WIDTH, highlight=False)
     utf = console.encoding.startswith("utf")
-    table = Table(box=Box(_box(utf), ascii=not utf), pad_edge=False, show_edge=False, header_style="bold")
+    table = Table(
+        box=Box(_box(utf), ascii=not utf), padding=(0, 1, 0, 0), show_edge=False, header_style="bold"
+    )
     cutting: Literal["ellipsis", "crop"] = "ellipsis" if utf else "crop"
     for column in columns:
         table.add_column(column.title, justify="right" if column.right else "left", no_wrap=not column.gives)

@@ -9,6 +9,7 @@ import click
 
 from rqlite_jobs.cli.chosen import Chosen
 from rqlite_jobs.cli.text import remark
+from rqlite_jobs.errors import RqjError, Unreachable
 from rqlite_jobs.keys import NAMESPACES
 
 if TYPE_CHECKING:
@@ -49,26 +50,25 @@ class Target:
             remark(f"There is no {self.shown}; there is: {', '.join(there[:20])}.")
 
 
-def resolve(chosen: Chosen) -> Target:
+def resolve(chosen: Chosen, *, any_namespace: bool = False) -> Target:
     """Find out which namespace is meant: -n > --app > RQJ_NAMESPACE / RQJ_APP > settings file > the only one there is.
+
+    Args:
+        chosen: the options of the command line.
+        any_namespace: it is the server that matters; where nothing says which of several namespaces, any will do.
 
     Raises:
         AppNotFound: there is no such app.
         UsageError: nothing says which of several namespaces.
         Unreachable: the server had to be asked, and does not answer.
     """
-    name = chosen.app or os.environ.get("RQJ_APP")
-    if name:
-        app = named_app(chosen, name)
-        # RQJ_NAMESPACE goes before an app that RQJ_APP names, as `-n` goes before `--app`.
-        if not chosen.app and not chosen.namespace and os.environ.get("RQJ_NAMESPACE"):
-            app.set_flags(namespace=os.environ["RQJ_NAMESPACE"])
-        return Target(app)
+    if is_app_named(chosen):
+        return Target(named_app(chosen))
     app = _without_jobs(chosen)
     if chosen.namespace or app.settings.origin("namespace") != "default":
         return Target(app)
-    there = namespaces(app)
-    if len(there) > 1:
+    there = () if any_namespace and not _may_ask(app) else namespaces(app)
+    if len(there) > 1 and not any_namespace:
         raise click.UsageError(
             f"there are {len(there)} namespaces on {app.address.shown}: {', '.join(there[:50])}. Say which: -n NAME"
         )
@@ -77,7 +77,12 @@ def resolve(chosen: Chosen) -> Target:
     return Target(app, there)
 
 
-def named_app(chosen: Chosen, name: str) -> "App":
+def is_app_named(chosen: Chosen) -> bool:
+    """Does `--app` or RQJ_APP say whose jobs are meant?"""
+    return bool(chosen.app or os.environ.get("RQJ_APP"))
+
+
+def named_app(chosen: Chosen) -> "App":
     """The user's own app, with its `imports` and the options of the command line.
 
     Raises:
@@ -85,9 +90,11 @@ def named_app(chosen: Chosen, name: str) -> "App":
     """
     from rqlite_jobs.cli.loading import load_app
 
-    app = load_app(name)
+    app = load_app(chosen.app or os.environ["RQJ_APP"])
     _quiet()
-    app.set_flags(url=chosen.url, namespace=chosen.namespace)
+    # RQJ_NAMESPACE goes before an app that RQJ_APP names, as `-n` goes before `--app`.
+    beside = None if chosen.app else os.environ.get("RQJ_NAMESPACE")
+    app.set_flags(url=chosen.url, namespace=chosen.namespace or beside or None)
     return app
 
 
@@ -95,6 +102,17 @@ def namespaces(app: "App") -> tuple[str, ...]:
     """The namespaces that anything was ever enqueued in, on the server of an app."""
     found = app.caller.command("SMEMBERS", NAMESPACES)
     return tuple(sorted(raw.decode("utf-8", "replace") for raw in found))
+
+
+def _may_ask(app: "App") -> bool:
+    """Is this user of the server allowed to ask for the namespaces?"""
+    try:
+        namespaces(app)
+    except Unreachable:
+        raise
+    except RqjError:
+        return False
+    return True
 
 
 def _without_jobs(chosen: Chosen) -> "App":

@@ -17,6 +17,11 @@ def age(then: datetime | None, now: datetime) -> str:
     return NONE if then is None else span(max(0, (now - then) // _SECOND))
 
 
+def ago(then: datetime | None, now: datetime) -> str:
+    """The same with a word behind it: `5m12s ago`."""
+    return NONE if then is None else f"{age(then, now)} ago"
+
+
 def until(then: datetime | None, now: datetime) -> str:
     """How soon something is: `in 42s`; `due` once it is over.
 
@@ -39,7 +44,7 @@ def moment(then: datetime | None, now: datetime) -> str:
     """A point in time and how far away it is: `2031-07-01 02:00:00 UTC (5m12s ago)`."""
     if then is None:
         return NONE
-    distance = f"{age(then, now)} ago" if then <= now else until(then, now)
+    distance = ago(then, now) if then <= now else until(then, now)
     return f"{then:%Y-%m-%d %H:%M:%S} UTC ({distance})"
 
 

@@ -9,7 +9,7 @@ import click
 
 from rqlite_jobs.cli.chosen import Chosen, chosen, where_options
 from rqlite_jobs.cli.groups import example
-from rqlite_jobs.cli.target import named_app
+from rqlite_jobs.cli.target import is_app_named, named_app
 from rqlite_jobs.cli.text import plain, plain_lines
 
 _HELP = """Run the jobs of an app.
@@ -44,10 +44,10 @@ waited for.
 @chosen
 def command(chosen: Chosen, name: str | None, queues: tuple[str, ...], burst: bool, **settings: Any) -> None:
     """Run the jobs of an app."""
-    named = name or chosen.app or os.environ.get("RQJ_APP")
-    if not named:
+    chosen.app = name or chosen.app
+    if not is_app_named(chosen):
         raise click.UsageError("say whose jobs: rqj worker MODULE:APP, or RQJ_APP.")
-    app = named_app(chosen, named)
+    app = named_app(chosen)
     app.set_flags(**settings)
     log_to_stderr(logging.DEBUG if chosen.debug else logging.INFO)
     from rqlite_jobs.worker import Worker

@@ -7,7 +7,7 @@ from rqlite_jobs.cli.groups import Noun, example
 from rqlite_jobs.cli.listing import say_page, say_rest
 from rqlite_jobs.cli.tables import Column, draw
 from rqlite_jobs.cli.target import resolve
-from rqlite_jobs.cli.times import age, until
+from rqlite_jobs.cli.times import ago, until
 from rqlite_jobs.inspector import WorkerRow
 
 _COLUMNS = (
@@ -49,7 +49,7 @@ def ls(chosen: Chosen) -> None:
                 str(row.pid or "-"),
                 _queues(row),
                 f"{row.running}/{row.concurrency or '-'}",
-                f"{age(row.started_at, page.now)} ago",
+                ago(row.started_at, page.now),
                 until(row.lease_ends_at, page.now),
             )
             for row in page
