@@ -1,5 +1,6 @@
 #!lua flags=allow-oom
---- Bring dead jobs back: ready, behind the others of their queue, with attempts beginning at 0.
+--- Bring dead jobs back: ready, behind the others of their queue, with attempts beginning at 0. One that was buried by
+-- hand while it was ready, and whose entry still lies in the list under a tomb, gets that place back.
 -- Answers with {word, holder_id} for each id, in order: `revived`; `duplicate`, it stays dead, for another job
 -- holds its lock by now; `malformed`, nobody can read its record; `unsound`, a key of its queue has a foreign type; or
 -- what the job is instead (`ready`, `scheduled`, `running`, `done`, `cancelled`, `unknown`).
@@ -20,6 +21,7 @@ local lock_prefix      = KEYS[14] -- strings .. lock key: holder
 local lane_prefix      = KEYS[15] -- strings .. lane: last nonce and answer
 local dead_key         = KEYS[16] -- list    dead ids, newest on the left
 local rejected_key     = KEYS[17] -- list    refused duplicates, newest on the left
+local tombs_prefix     = KEYS[18] -- hashes  .. queue: ids cancelled while ready
 local lane_name        = ARGV[1]            -- the asker's lane: one outstanding request of one producer
 local nonce            = ARGV[2]            -- 11 characters, this request's own
 local asked_ms         = tonumber(ARGV[3])  -- -1: ask the server
@@ -44,7 +46,8 @@ local function revive(id)
   local state, header = place.of(id, text)
   if state ~= 'dead' then return state, '' end
   if not header then return 'malformed', '' end
-  if not ready.sound(header.queue, header.level) then return 'unsound', '' end
+  local tombs = redis.pcall('HEXISTS', tombs_prefix .. header.queue, id)
+  if type(tombs) ~= 'number' or not ready.sound(header.queue, header.level) then return 'unsound', '' end
   if header.mode then
     local other = holder.of(redis.pcall('GET', lock_prefix .. header.key))
     if other and other ~= id then return 'duplicate', other end
@@ -54,7 +57,13 @@ local function revive(id)
   if redis.call('LREM', dead_key, -1, id) == 0 then redis.call('LREM', rejected_key, -1, id) end
   redis.call('HDEL', tries_key, id)
   redis.call('HDEL', errors_key, id)
-  ready.push(header.queue, header.level, {id})
+  if tombs == 1 then
+    -- A second entry beside the one under the tomb would be dropped with it by the claim that peeks at both.
+    redis.call('HDEL', tombs_prefix .. header.queue, id)
+    ready.wake(header.queue)
+  else
+    ready.push(header.queue, header.level, {id})
+  end
   return 'revived', ''
 end
 
