@@ -27,11 +27,11 @@ def cut(text: str, limit: int) -> str:
     """Text of at most `limit` UTF-8 bytes: the beginning and the end of a longer one, and how much is left out.
 
     >>> cut("x" * 1000, 60)
-    'xxxxxxxxxxxxxx ... 972 characters left out ... xxxxxxxxxxxxxx'
+    'xxxxxxxxxxxxx ... 974 characters left out ... xxxxxxxxxxxxx'
     """
     if len(text) * 4 <= limit or len(text.encode("utf-8", "replace")) <= limit:
         return text.encode("utf-8", "replace").decode()
-    keep = max((limit - 32) // 2, 0)
+    keep = max((limit - len(f" ... {len(text)} characters left out ... ")) // 2, 0)
     raw_head = text[:keep].encode("utf-8", "replace")[:keep].decode("utf-8", "ignore")
     raw_tail = text[-keep:].encode("utf-8", "replace")[-keep:].decode("utf-8", "ignore") if keep else ""
     left_out = len(text) - len(raw_head) - len(raw_tail)
