@@ -27,12 +27,12 @@ function record.read(text)
 end
 
 --- The text of a record; `payload` is '' where it goes to `bodies`.
-function record.text(queue, level, enqueued_ms, lock_tags, payload)
-  return '1\0' .. queue .. '\0' .. level .. '\0' .. enqueued_ms .. '\0' .. lock_tags .. '\0' .. payload
+function record.text(queue, level, enqueued_text, lock_tags, payload)
+  return '1\0' .. queue .. '\0' .. level .. '\0' .. enqueued_text .. '\0' .. lock_tags .. '\0' .. payload
 end
 
 --- The tags of a lock, '' for a job without one.
-function record.lock_tags(mode, key, ttl_ms)
+function record.lock_tags(mode, key, ttl_text)
   if mode == '' then return '' end
-  return 'm' .. mode .. '\0k' .. key .. '\0' .. (ttl_ms == '0' and '' or 't' .. ttl_ms .. '\0')
+  return 'm' .. mode .. '\0k' .. key .. '\0' .. (ttl_text == '0' and '' or 't' .. ttl_text .. '\0')
 end

@@ -61,7 +61,7 @@ class Stage:
         lanes = [key for key in found if key.startswith("lane:")]
         assert len(lanes) == (call.repeat == "laned")
         for lane in lanes:
-            self.kept = found.pop(lane)[1][11:]
+            self.kept = found.pop(lane)[1][len(self.caller.nonce()) :]
         return answer, found
 
     def sent(self, call: Call[Any], lane: str = "lane", nonce: str = NONCE) -> Any:

@@ -117,3 +117,27 @@ def test_asked_again_in_its_lane(stage: Stage) -> None:
     before = stage.world()
     assert stage.sent(call) == first == [[b"revived", b""], [b"unknown", b""]]
     assert stage.world() == before
+
+
+def test_one_buried_by_hand_gets_its_place_in_the_list_back(stage: Stage) -> None:
+    stage.enqueue(job("a"), job("b"))
+    stage.run(stage.ops.bury(["a"], "why"))
+    stage.client.delete(stage.key("wake:sales"))
+    answer, changed = stage.did(stage.ops.revive(["a"]))
+    assert answer == [("revived", "")]
+    assert set(changed) == {"dead", "tries", "tombs:sales", "wake:sales"}
+    assert [one.id for one in stage.claim(5)] == ["a", "b"]
+
+
+def test_one_buried_by_hand_whose_tomb_is_gone_goes_behind_the_others(stage: Stage) -> None:
+    stage.enqueue(job("a"), job("b"))
+    stage.run(stage.ops.bury(["a"], "why"))
+    stage.settle("back", stage.claim()[0])  # the claim dropped tomb and entry
+    stage.run(stage.ops.revive(["a"]))
+    assert [one.id for one in stage.claim(5)] == ["b", "a"]
+
+
+def test_tombs_of_a_foreign_type_spoil_nothing(stage: Stage) -> None:
+    stage.bury(job("a"))
+    stage.client.set(stage.key("tombs:sales"), "mine")
+    assert stage.did(stage.ops.revive(["a"])) == ([("unsound", "")], {})
