@@ -26,7 +26,7 @@ local wake_prefix      = KEYS[17] -- lists   .. queue: at most one wake-up token
 local lock_prefix      = KEYS[18] -- strings .. lock key: holder
 local lane_prefix      = KEYS[19] -- strings .. lane: last nonce and answer
 local lane_name        = ARGV[1]            -- the asker's lane: one outstanding request of one producer
-local nonce            = ARGV[2]            -- 11 characters, this request's own
+local nonce            = ARGV[2]            -- 16 characters, this request's own
 local asked_ms         = tonumber(ARGV[3])  -- -1: ask the server
 local lock_safety_ms   = tonumber(ARGV[4])  -- how long past its due time the net under a lock reaches
 local rejected_max     = tonumber(ARGV[5])  -- how many refused duplicates are kept
@@ -35,16 +35,8 @@ local items, items_at  = ARGV, 6            -- from here on 9 each: id, queue, l
 local ITEM = 9
 --- @include lib/lane.lua
 --- @include lib/clock.lua
---- @include lib/batch.lua
 --- @include lib/record.lua
---- @include lib/tries.lua
---- @include lib/place.lua
---- @include lib/lock.lua
---- @include lib/holder.lua
---- @include lib/ready.lua
 --- @include lib/totals.lua
---- @include lib/job.lua
---- @include lib/dead.lua
 
 --- The full answers, with the record of each holder that is still there.
 local function told(now_text, answers)
@@ -64,94 +56,142 @@ if kept then
   return told(now_text, cjson.decode(answers))
 end
 
-local ids, lock_names = {}, {}
-for at = items_at, #items, ITEM do
-  ids[#ids + 1] = items[at]
-  if items[at + 4] ~= '' then lock_names[#lock_names + 1] = lock_prefix .. items[at + 5] end
-end
-local known = batch.fields(jobs_key, ids)
-for i = 1, #ids do
-  if known[i] then return redis.error_reply('RQJ_ID a job with the id ' .. ids[i] .. ' exists already') end
-end
-local lock_values = #lock_names > 0 and redis.call('MGET', unpack(lock_names)) or {}
+local now_text = clock.text(clock.now_ms)
 
--- Decide for each job, before anything is written: twins inside the batch meet in `taken`.
-local taken, decided, sound, locks_seen = {}, {}, {}, 0
-for i = 1, #ids do
-  local at = items_at + (i - 1) * ITEM
-  local due = items[at + 3]
-  local due_ms = clock.now_ms
-  if due ~= '' then
-    due_ms = tonumber(string.sub(due, 2))
-    if string.byte(due) == 43 then due_ms = clock.now_ms + due_ms end
+-- One plain job that is due now: what a web request waits for. It needs a fifth of what the rest of this script
+-- makes for itself, and says the same with fewer commands.
+if #items == items_at + ITEM - 1 and items[items_at + 3] == '' and items[items_at + 4] == ''
+  and #items[#items] <= record.inline_max then
+  local id, queue, level = items[items_at], items[items_at + 1], items[items_at + 2]
+  if redis.call('HSETNX', jobs_key, id, record.text(queue, level, now_text, '', items[#items])) == 0 then
+    return redis.error_reply('RQJ_ID a job with the id ' .. id .. ' exists already')
   end
-  local plan = {due_ms = due_ms, state = due_ms > clock.now_ms and 'scheduled' or 'ready'}
-  local queue = items[at + 1]
+  local length = redis.pcall('LPUSH', ready_prefix .. queue .. ':' .. level, id)
+  if type(length) ~= 'number' then
+    redis.call('HDEL', jobs_key, id) -- the one write so far
+    return redis.error_reply('RQJ_TYPE a key of the queue ' .. queue .. ' has a foreign type')
+  end
+  local wake_key = wake_prefix .. queue
+  if redis.pcall('LLEN', wake_key) == 0 then redis.call('LPUSH', wake_key, '1') end
+  if length == 1 then redis.call('HSETNX', queues_key, queue, '0') end -- else others wait there: it is known
+  totals.add('enqueued', 1)
+  lane.keep(now_text)
+  return clock.now_ms
+end
+
+--- @include lib/batch.lua
+--- @include lib/ready.lua
+
+--- What only jobs with a lock need, made only where there are some.
+local function locking()
+  --- @include lib/tries.lua
+  --- @include lib/place.lua
+  --- @include lib/lock.lua
+  --- @include lib/holder.lua
+  --- @include lib/job.lua
+  --- @include lib/dead.lua
+  local parts = {take = lock.take}
+
+  --- Decide for each job who holds its lock, before anything is written; twins inside the batch meet in `taken`.
+  function parts.meet(plans)
+    local names, asking, taken = {}, {}, {}
+    for i = 1, #plans do
+      local at = items_at + (i - 1) * ITEM
+      if items[at + 4] ~= '' then
+        names[#names + 1] = lock_prefix .. items[at + 5]
+        asking[#names] = i
+      end
+    end
+    local values = redis.call('MGET', unpack(names))
+    for n = 1, #names do
+      local plan, key = plans[asking[n]], items[items_at + (asking[n] - 1) * ITEM + 5]
+      local twin = taken[key]
+      if twin then
+        plan.holder, plan.holder_state = twin.id, twin.state
+      else
+        plan.holder, plan.holder_state = holder.of(values[n])
+        if not plan.holder then taken[key] = plan end
+      end
+      plan.met = plan.holder ~= nil and not twin
+    end
+  end
+
+  --- Keep the lock that an enqueue met from running out under its living holder.
+  parts.renew = lock.renew_if_old
+
+  --- Put a refused job among the rejected.
+  function parts.reject(id, holder_id)
+    dead.bury(rejected_key, id, nil, tries.read(nil), {reason = 'duplicate', error = 'duplicate of ' .. holder_id})
+  end
+
+  --- Keep the rejected within their bound; once their records are stored, or one would outlive its id.
+  function parts.trim()
+    dead.trim(rejected_key, rejected_max, 0)
+  end
+
+  return parts
+end
+
+local ids, plans, sound, any_lock = {}, {}, {}, false
+for at = items_at, #items, ITEM do
+  local id, queue, due = items[at], items[at + 1], items[at + 3]
+  local plan = {id = id, state = 'ready', due_ms = clock.now_ms}
+  if due ~= '' then
+    local due_ms = tonumber(string.sub(due, 2)) + (string.byte(due) == 43 and clock.now_ms or 0)
+    if due_ms > clock.now_ms then plan.due_ms, plan.state = due_ms, 'scheduled' end
+  end
+  any_lock = any_lock or items[at + 4] ~= ''
   if not sound[queue] then
     sound[queue] = ready.sound(queue, items[at + 2])
     if not sound[queue] then
       return redis.error_reply('RQJ_TYPE a key of the queue ' .. queue .. ' has a foreign type')
     end
   end
-  if items[at + 4] ~= '' then
-    locks_seen = locks_seen + 1
-    local key = items[at + 5]
-    local twin = taken[key]
-    if twin then
-      plan.holder, plan.holder_state = ids[twin], decided[twin].state
-    else
-      plan.holder, plan.holder_state = holder.of(lock_values[locks_seen])
-      plan.met = plan.holder ~= nil
-      if not plan.holder then taken[key] = i end
-    end
-  end
-  decided[i] = plan
+  ids[#ids + 1], plans[#plans + 1] = id, plan
 end
-
-local now_text = clock.text(clock.now_ms)
-local answers, stored, bodies, to_ready, queues_seen = {}, {}, {}, {}, {}
-local enqueued, refused, rejected, as_asked = 0, 0, 0, true
+local known = batch.fields(jobs_key, ids)
 for i = 1, #ids do
-  local at, plan = items_at + (i - 1) * ITEM, decided[i]
-  local id, queue, level, due = ids[i], items[at + 1], items[at + 2], items[at + 3]
-  local mode, key, on_conflict, payload = items[at + 4], items[at + 5], items[at + 7], items[at + 8]
-  local reject = plan.holder and on_conflict == 'reject'
-  if plan.met then lock.renew_if_old(key) end
+  if known[i] then return redis.error_reply('RQJ_ID a job with the id ' .. ids[i] .. ' exists already') end
+end
+local locks = any_lock and locking()
+if locks then locks.meet(plans) end
+
+local answers, stored, to_ready, queues, refused, as_asked = {}, {}, {}, {}, 0, true
+for i = 1, #plans do
+  local at, plan = items_at + (i - 1) * ITEM, plans[i]
+  local id, queue, level, mode, payload = plan.id, items[at + 1], items[at + 2], items[at + 4], items[at + 8]
+  local reject = plan.holder and items[at + 7] == 'reject'
+  if plan.met then locks.renew(items[at + 5]) end
   if plan.holder then refused = refused + 1 end
   if plan.holder and not reject then
     answers[i] = {'duplicate', plan.holder, plan.holder_state, plan.holder}
     as_asked = false
   else
-    enqueued = enqueued + 1
     local inline = payload
     if #payload > record.inline_max then
       inline = ''
-      bodies[#bodies + 1] = id
-      bodies[#bodies + 1] = payload
+      redis.call('HSET', bodies_key, id, payload)
     end
+    local tags = mode == '' and '' or record.lock_tags(mode, items[at + 5], items[at + 6])
+    queues[queue] = true
     stored[#stored + 1] = id
-    stored[#stored + 1] = record.text(queue, level, now_text, record.lock_tags(mode, key, items[at + 6]), inline)
-    if not queues_seen[queue] then
-      queues_seen[queue] = true
-      redis.call('HSETNX', queues_key, queue, '0')
-    end
+    stored[#stored + 1] = record.text(queue, level, now_text, tags, inline)
     if reject then
       answers[i] = {'rejected', id, 'dead', plan.holder}
-      rejected = rejected + 1
       as_asked = false
-      dead.bury(rejected_key, id, nil, tries.read(nil), {reason = 'duplicate', error = 'duplicate of ' .. plan.holder})
+      locks.reject(id, plan.holder)
     else
       answers[i] = {'enqueued', id, plan.state, ''}
-      as_asked = as_asked and (plan.state == 'ready') == (due == '')
-      if mode ~= '' then lock.take(key, mode, id, tonumber(items[at + 6]), plan.due_ms) end
+      as_asked = as_asked and (plan.state == 'ready') == (items[at + 3] == '')
+      if mode ~= '' then locks.take(items[at + 5], mode, id, tonumber(items[at + 6]), plan.due_ms) end
       if plan.state == 'scheduled' then
         ready.schedule(queue, id, plan.due_ms)
       else
-        local level_name = queue .. ':' .. level
-        local line = to_ready[level_name]
+        local line_name = queue .. ':' .. level
+        local line = to_ready[line_name]
         if not line then
           line = {queue = queue, level = level}
-          to_ready[level_name] = line
+          to_ready[line_name] = line
           to_ready[#to_ready + 1] = line
         end
         line[#line + 1] = id
@@ -160,10 +200,10 @@ for i = 1, #ids do
   end
 end
 if #stored > 0 then batch.send('HSET', jobs_key, stored) end
-if #bodies > 0 then batch.send('HSET', bodies_key, bodies) end
 for i = 1, #to_ready do ready.push(to_ready[i].queue, to_ready[i].level, to_ready[i]) end
-if rejected > 0 then dead.trim(rejected_key, rejected_max, 0) end
-totals.add('enqueued', enqueued)
+for queue in pairs(queues) do redis.call('HSETNX', queues_key, queue, '0') end
+if locks then locks.trim() end
+totals.add('enqueued', #stored / 2)
 totals.add('refused', refused)
 
 if as_asked then

@@ -26,7 +26,7 @@ local tombs_prefix     = KEYS[15] -- hashes  .. queue: ids cancelled while ready
 local scheduled_prefix = KEYS[16] -- zsets   .. queue: ids by run_at_ms
 local wake_prefix      = KEYS[17] -- lists   .. queue: at most one wake-up token
 local lock_prefix      = KEYS[18] -- strings .. lock key: holder
-local nonce            = ARGV[1]            -- 11 characters, the random part of this turn's tokens
+local nonce            = ARGV[1]            -- 16 characters, the random part of this turn's tokens
 local again            = ARGV[2] == '1'     -- this request was sent before, and its answer lost
 local asked_ms         = tonumber(ARGV[3])  -- -1: ask the server
 local worker           = ARGV[4]            -- who asks

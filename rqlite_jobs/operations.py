@@ -219,7 +219,7 @@ class Operations:
 
         Args:
             worker: who asks.
-            nonce: 11 characters of this turn's own.
+            nonce: 16 characters of this turn's own.
             queues: where to look, in this order.
             settlements: what has ended.
             start_max: how many jobs it starts at once.

@@ -7,7 +7,6 @@ was lost, and how, is said by the `Call`: see `repeat` there.
 import os
 import random
 import re
-import string
 import weakref
 from collections import deque
 from collections.abc import Callable
@@ -31,7 +30,6 @@ REPEAT_PATIENCE_S = 20.0
 PAUSE_S = (0.02, 0.5)
 """The first and the longest pause between two tries; they double, with jitter."""
 
-_ALPHABET = string.digits + string.ascii_letters
 _LINE = re.compile(r"(?:user_script|\[string \"[^\"]*\"\]):(\d+)")
 _SOON = ("LOADING", "BUSY", "TRYAGAIN", "CLUSTERDOWN", "MASTERDOWN")
 READ_ONLY = ("READONLY", "MISCONF", "NOREPLICAS")
@@ -54,12 +52,8 @@ class Requests:
         _all.add(self)
 
     def nonce(self) -> str:
-        """11 characters with 64 random bits."""
-        number, text = self.rng.getrandbits(64), ""
-        for _ in range(11):
-            number, digit = divmod(number, 62)
-            text += _ALPHABET[digit]
-        return text
+        """64 random bits, as 16 hexadecimal digits."""
+        return f"{self.rng.getrandbits(64):016x}"
 
     def take_lane(self) -> str:
         """A lane that no other request of this process is on."""

@@ -1,7 +1,8 @@
 """The Lua scripts: loaded from `lua/`, joined from their parts, each line remembering where it came from.
 
 In an installed wheel the folder lies inside the package, in a checkout beside it. A script names its parts by
-`--- @include lib/lock.lua`; every part is taken in once, where it is first named. Comments are sent along, so that
+`--- @include lib/lock.lua`; every part is taken in once, where it is first named. (Inside a function, so that its
+own functions are made only in runs that need them: making thirty costs as much as all the commands of an enqueue.) Comments are sent along, so that
 a line number in an error of the server is a line of the joined text.
 """
 
@@ -13,7 +14,7 @@ from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
-_INCLUDE = re.compile(r"--- @include (\S+)\s*$")
+_INCLUDE = re.compile(r"\s*--- @include (\S+)\s*$")
 _BINDING = re.compile(r"local (\w+_(?:key|prefix))\s*= KEYS\[(\d+)\]")
 
 

@@ -27,7 +27,7 @@ class Turn:
         operations: of the namespace.
         holdings: what the child has.
         heart: who the worker is, and which queues it serves.
-        nonce: makes 11 random characters.
+        nonce: makes 16 random characters.
     """
 
     def __init__(
