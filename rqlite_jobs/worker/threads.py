@@ -23,7 +23,7 @@ class Threads:
         self._count = count
         self._asked: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._made = 0
-        self._free = 0
+        self._under_way = 0
         self._guard = threading.Lock()
 
     def run(self, work: Callable[[], T]) -> "asyncio.Future[T]":
@@ -37,23 +37,23 @@ class Threads:
 
         def asked() -> None:
             value = work()
+            with self._guard:
+                self._under_way -= 1  # before it answers: whoever hears of it may ask for the next
             try:
                 loop.call_soon_threadsafe(answer, value)
             except RuntimeError:
                 return  # the loop is closed: the worker has left, and this job was handed back
 
-        self._asked.put(asked)
         with self._guard:
-            if self._free < self._asked.qsize() and self._made < self._count:
+            # Asked or running: to compare the free threads with the queue's length would count a thread that has
+            # taken a function, and not begun, as free.
+            self._under_way += 1
+            if self._under_way > self._made and self._made < self._count:
                 self._made += 1
                 threading.Thread(target=self._serve, name=f"rqj-thread-{self._made}", daemon=True).start()
+        self._asked.put(asked)
         return future
 
     def _serve(self) -> None:
         while True:
-            with self._guard:
-                self._free += 1
-            asked = self._asked.get()
-            with self._guard:
-                self._free -= 1
-            asked()
+            self._asked.get()()
