@@ -8,7 +8,7 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from rqlite_jobs.errors import BadUrl, ServerMissing
 
@@ -74,19 +74,19 @@ class Address:
             return cls(f"fake://{rest}", "fake", {"server": _fake_server(rest)})
         import redis
 
+        fault = ""
         try:
+            fault = _fault(urlsplit(url))
             pool = redis.ConnectionPool.from_url(f"{_SCHEMES[scheme]}://{rest}")
-            port = urlsplit(url).port  # raises for a port that is none
         except (ValueError, TypeError, redis.RedisError) as error:
+            fault = fault or type(error).__name__
+        if fault:
             raise BadUrl(
-                f"the server's {scheme}:// address cannot be read ({type(error).__name__}).",
-                hint="Its form is redis://[user:password@]host[:port][/db]; write special characters of a password "
-                "as %xx.",
-            ) from None
-        arguments = {name: value for name, value in pool.connection_kwargs.items() if name in _TAKEN}
-        if port is not None and "path" not in arguments:
-            arguments["port"] = port
-        return _of(scheme, arguments)
+                f"the server's {scheme}:// address cannot be read ({fault}).",
+                hint="Its form is redis://[user:password@]host[:port][/db] or unix://[user:password@]/path[?db=n]; "
+                "write special characters of a password as %xx.",
+            )
+        return _of(scheme, {name: value for name, value in pool.connection_kwargs.items() if name in _TAKEN})
 
     @classmethod
     def of_client(cls, client: "redis.Redis | redis.asyncio.Redis") -> "Address":
@@ -166,6 +166,19 @@ def _ours(timeout_s: float) -> dict[str, Any]:
     }
 
 
+def _fault(parts: SplitResult) -> str:
+    """What the client library would pass over in silence: it takes a db that is no number for none at all."""
+    if parts.scheme == "unix":
+        return "" if len(parts.path) > 1 and not parts.hostname else "it names no socket"
+    try:
+        if parts.port == 0:
+            return "no port is 0"
+    except ValueError:
+        return "its port is no number from 1 to 65535"
+    db = parts.path.removeprefix("/")
+    return "" if not db or (db.isascii() and db.isdigit()) else "what follows the host is not the number of a db"
+
+
 def _of(scheme: str, arguments: dict[str, Any]) -> Address:
     db = arguments.get("db") or 0
     if "path" in arguments:
@@ -175,7 +188,8 @@ def _of(scheme: str, arguments: dict[str, Any]) -> Address:
     host, port = arguments.get("host") or "localhost", arguments.get("port") or 6379
     arguments = {"host": host, "port": port, "socket_keepalive": True, **arguments}
     secure = _SCHEMES.get(scheme, scheme) == "rediss"
-    return Address(f"{scheme}://{host}:{port}/{db}", "tls" if secure else "tcp", arguments)
+    named = f"[{host}]" if ":" in host else host
+    return Address(f"{scheme}://{named}:{port}/{db}", "tls" if secure else "tcp", arguments)
 
 
 def _fake_server(name: str) -> Any:
