@@ -12,7 +12,6 @@ from rqlite_jobs.declaration import Declaration
 from rqlite_jobs.errors import (
     BadName,
     BadOption,
-    JobNotFound,
     RqjError,
     UnknownJob,
     UnknownOption,
@@ -29,7 +28,6 @@ from rqlite_jobs.lock import LockPolicy
 from rqlite_jobs.options import OPTIONS
 from rqlite_jobs.producer import Producer
 from rqlite_jobs.setting import SETTINGS
-from rqlite_jobs.snapshot import Snapshot
 
 if TYPE_CHECKING:
     import redis
@@ -191,11 +189,11 @@ class App(Linked):
         Raises:
             JobNotFound: nothing of it is known.
         """
-        return self._read(id, self.run(self.operations.look([id])))
+        return self.inspect.job(id)
 
     async def ajob_by_id(self, id: str, /) -> Job[Any]:
         """Read a job: `job_by_id` for async code."""
-        return self._read(id, await self.arun(self.operations.look([id])))
+        return await self.inspect.ajob(id)
 
     def cancel_job(self, id: str, /) -> bool:
         """Keep a job from running; True: it will never start. False: it is running, has ended, or is not known."""
@@ -251,14 +249,3 @@ class App(Linked):
         if self.declaration(call.handler.name) is not call.handler.declared:
             raise WrongArguments(f"{call.handler!r} is a job of another app.", job_name=call.handler.name)
         return call
-
-    def _read(self, id: str, found: list[Snapshot]) -> Job[Any]:
-        from rqlite_jobs.inspector import job_of
-
-        if found[0].state == "unknown":
-            raise JobNotFound(
-                f"no job {shown(id)} is known in the namespace {self.namespace!r}.",
-                hint="It never was, or it is longer gone than the history reaches (done_max_count).",
-                job_id=id,
-            )
-        return job_of(self, found[0])

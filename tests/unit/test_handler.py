@@ -129,6 +129,12 @@ def test_a_long_signature_is_cut_in_the_message() -> None:
     assert len(str(caught.value)) < 320
 
 
+def test_a_name_that_only_position_gives_may_be_any_named_argument() -> None:
+    def fn(a: int = 0, /, **named: int) -> None: ...
+
+    assert Binder("fn", fn).bind((), {"a": 1}) == {"a": 0, "named": {"a": 1}}
+
+
 names = st.text(string.ascii_lowercase, min_size=1, max_size=1)
 
 
@@ -162,6 +168,12 @@ def test_calls_are_bound_as_python_binds_them(
 ) -> None:
     def fn() -> None: ...
 
+    kinds = {one.name: one.kind for one in signature.parameters.values()}
+    if inspect.Parameter.VAR_KEYWORD in kinds.values():
+        # There `Signature.bind` refuses, before Python 3.13, what a call takes: f(a=1) for def f(a=0, /, **named).
+        kwargs = {
+            name: one for name, one in kwargs.items() if kinds.get(name) != inspect.Parameter.POSITIONAL_ONLY
+        }
     fn.__signature__ = signature  # type: ignore[attr-defined]
     try:
         wanted = signature.bind(*args, **kwargs)
