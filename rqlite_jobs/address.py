@@ -74,19 +74,20 @@ class Address:
             return cls(f"fake://{rest}", "fake", {"server": _fake_server(rest)})
         import redis
 
-        fault = ""
+        given: dict[str, Any] = {}
         try:
             fault = _fault(urlsplit(url))
-            pool = redis.ConnectionPool.from_url(f"{_SCHEMES[scheme]}://{rest}")
+            if not fault:
+                given = redis.ConnectionPool.from_url(f"{_SCHEMES[scheme]}://{rest}").connection_kwargs
         except (ValueError, TypeError, redis.RedisError) as error:
-            fault = fault or type(error).__name__
+            fault = type(error).__name__
         if fault:
             raise BadUrl(
                 f"the server's {scheme}:// address cannot be read ({fault}).",
                 hint="Its form is redis://[user:password@]host[:port][/db] or unix://[user:password@]/path[?db=n]; "
                 "write special characters of a password as %xx.",
             )
-        return _of(scheme, {name: value for name, value in pool.connection_kwargs.items() if name in _TAKEN})
+        return _of(scheme, {name: value for name, value in given.items() if name in _TAKEN})
 
     @classmethod
     def of_client(cls, client: "redis.Redis | redis.asyncio.Redis") -> "Address":
