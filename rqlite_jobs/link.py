@@ -8,6 +8,7 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
@@ -17,7 +18,7 @@ from rqlite_jobs.clock import Clock, ServerClock
 from rqlite_jobs.config import Settings
 from rqlite_jobs.connection import Connections
 from rqlite_jobs.embedded import Embedded
-from rqlite_jobs.errors import FormatMismatch
+from rqlite_jobs.errors import FormatMismatch, ServerFull
 from rqlite_jobs.keys import NAMESPACES, Keys
 from rqlite_jobs.operations import FORMAT, Call, Operations
 from rqlite_jobs.script import script
@@ -130,14 +131,17 @@ class Link:
             The errors of `Caller.run`.
         """
         if not self._opened and not script(call.verb).read_only:
-            self.caller.command("SADD", NAMESPACES, self.keys.namespace)
+            # A full server must not keep a worker from starting: it is the worker that makes room.
+            with suppress(ServerFull):
+                self.caller.command("SADD", NAMESPACES, self.keys.namespace)
             self._check_format(self.caller.run(self.operations.open(), patient=patient))
         return self.caller.run(call, patient=patient)
 
     async def arun(self, call: Call[T], *, patient: bool = True) -> T:
         """Send a call from an event loop: `run` for async code."""
         if not self._opened and not script(call.verb).read_only:
-            await self.async_caller.command("SADD", NAMESPACES, self.keys.namespace)
+            with suppress(ServerFull):
+                await self.async_caller.command("SADD", NAMESPACES, self.keys.namespace)
             self._check_format(await self.async_caller.run(self.operations.open(), patient=patient))
         return await self.async_caller.run(call, patient=patient)
 

@@ -134,6 +134,8 @@ class Requests:
 
     def refuse_command(self, words: tuple[str | int, ...], error: "redis.ResponseError") -> NoReturn:
         """Raise what an error reply to a plain command means."""
+        if said(error).startswith("OOM"):
+            raise ServerFull() from error
         raise RqjError(
             f"the server {self.connections.address.shown} refused {words[0]}: {_first_words(error)}."
         ) from error
