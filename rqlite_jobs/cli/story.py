@@ -69,13 +69,13 @@ class Story:
         say(f"  {outcomes['enqueued']:>3} were stored, one for each book")
         say(f"  {outcomes['duplicate']:>3} were answered with the job that already holds the lock")
 
-        pid = self._stage.start_worker()
+        first, second = self._stage.start_worker(), self._stage.start_worker()
         wanted = f"{BOOKS} books crunched"
-        self._stage.until(wanted, lambda: inspect.stats().done >= BOOKS or None, f"worker {pid} starts")
+        self._stage.until(wanted, lambda: inspect.stats().done >= BOOKS or None, "two workers start")
         runs = [total.runs for total in self._shop.store.totals()]
         _check(runs == [1] * BOOKS, f"the books were crunched {runs} times")
         _check(inspect.stats().locks == 0, "a lock is still held, and no job is left")
-        say(f"Worker {pid} starts: {sum(runs)} runs, one for each book, and no lock is left")
+        say(f"Workers {first} and {second} start: {sum(runs)} runs, and no lock is left")
 
     def ladder(self) -> None:
         """Done at once, done at the third attempt, dead."""
@@ -116,10 +116,7 @@ class Story:
         """A worker dies in the middle of a job; another does it."""
         say, store, inspect = self._narrator.say, self._shop.store, self._shop.app.inspect
         self._narrator.chapter("A worker is killed in the middle of a job")
-        self._stage.start_worker()
-        self._stage.until(
-            "two workers up", lambda: len(inspect.workers()) == 2 or None, "a second worker starts"
-        )
+        self._stage.until("two workers up", lambda: len(inspect.workers()) == 2 or None)
         job = self._shop.print_catalogue.enqueue(_CATALOGUE, 12)
 
         def printing() -> list[int] | None:

@@ -1,6 +1,7 @@
 """`rqj demo`, run as a stranger runs it: from any folder, to its end, interrupted, and with a step that fails."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -111,13 +112,14 @@ def test_shows_all_of_it_and_leaves_nothing(place: Place) -> None:
     assert "someone-elses" not in out
     told = [line for line in lines if " s  " in line or "orker" in line]
     assert [line for line in told if len(line) > 77] == [], "it is made for 80 columns"
+    assert without_numbers(out) == without_numbers(shown_in_readme()), "README shows another output"
     place.check_nothing_is_left()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda one: one.name)
 def test_interrupted_it_leaves_nothing(place: Place, number: signal.Signals) -> None:
     demo = place.start()
-    said = read_until(demo, "Worker")
+    said = read_until(demo, "Workers")
     demo.send_signal(number)
     out, err = demo.communicate(timeout=DEADLINE_S)
     assert demo.returncode == 130, said + out + err
@@ -167,3 +169,26 @@ def read_until(demo: "subprocess.Popen[str]", wanted: str) -> str:
         if wanted in line:
             return said
     pytest.fail(f"the demo ended too early: {said}{demo.communicate()}")
+
+
+def shown_in_readme() -> str:
+    """The output of the demo that README shows."""
+    [block] = re.findall(
+        r"^```\n( +A bookstore in .*?)^```$", (CHECKOUT / "README.md").read_text(), re.M | re.S
+    )
+    return str(block)
+
+
+def without_numbers(out: str) -> list[str]:
+    """The lines, sorted, with times, ids and numbers as N and the width of columns left out."""
+    lines = []
+    for line in out.splitlines():
+        line = re.sub(r"/tmp/rqj-demo-\w+|/\S+/rqj-demo-\w+", "FOLDER", line)
+        line = re.sub(r"\b0[0-9A-Za-z]{19}\b", "ID", line)
+        line = re.sub(r"(valkey|redis) [\d.]+", "SERVER", line)
+        lines.append(
+            " ".join(
+                re.sub(r"\d[\d,.]*", "N", re.sub("[\N{BOX DRAWINGS LIGHT HORIZONTAL}-]+", "-", line)).split()
+            )
+        )
+    return sorted(line for line in lines if line)
