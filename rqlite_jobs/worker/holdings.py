@@ -53,6 +53,10 @@ class Holdings:
             self._touched_s = self._clock()
             return self._hand.popleft() if self._hand else None
 
+    def holds(self, claim: Claim) -> bool:
+        """Is this claimed job still ours? Not if its lease was lost meanwhile, whatever lease there is now."""
+        return self._held.get(claim.id) is claim
+
     def end(self, claim: Claim, settlement: Settlement, took_s: float | None = None) -> bool:
         """Note how a job ended; False if it is not ours any more.
 

@@ -72,6 +72,8 @@ class Slot:
         if not self._heart.sure or not self._open():
             self._holdings.end(claim, outcome.handed_back(claim))
             return 0.0
+        if not self._holdings.holds(claim):
+            return 0.0  # the lease is sure, but it is a new one: this job runs elsewhere
         began_s = self._clock()
         settlement = self._execute(claim)
         if not self._holdings.end(claim, settlement, self._clock() - began_s):

@@ -145,6 +145,8 @@ class Turner:
         if not self._heart.sure or not self._open():
             self._holdings.end(claim, outcome.handed_back(claim))
             return
+        if not self._holdings.holds(claim):
+            return  # the lease is sure, but it is a new one: this job runs elsewhere
         try:
             run = self._executor.prepare(claim)
             settlement = (

@@ -1,0 +1,131 @@
+"""What a child has of the queue's."""
+
+import threading
+
+from rqlite_jobs.operations import Settlement
+from rqlite_jobs.worker import outcome
+from rqlite_jobs.worker.holdings import HAND_MAX, HAND_S, STALE_S, Holdings
+from tests.worker.parts import Clock, claim, done
+
+A, B, C, D = (claim(name) for name in "abcd")
+
+
+def test_the_first_start_and_the_rest_lies_in_hand_in_order() -> None:
+    holdings = Holdings()
+    assert holdings.receive([A, B, C], to_start=1) == [A]
+    assert holdings.in_hand
+    assert holdings.ids() == ["a", "b", "c"]
+    assert [holdings.next_in_hand() for _ in range(3)] == [B, C, None]
+    assert holdings.receive([D], to_start=2) == [D]
+
+
+def test_a_job_is_held_until_its_outcome_is_recorded() -> None:
+    holdings = Holdings()
+    holdings.receive([A])
+    assert not holdings.idle
+    assert holdings.end(A, done(A), 0.1)
+    assert holdings.waiting
+    taken = holdings.take_ended()
+    assert taken == [done(A)]
+    assert not holdings.waiting
+    assert holdings.ids() == ["a"], "the heartbeat must still name it"
+    holdings.settled(taken)
+    assert holdings.ids() == []
+    assert not holdings.idle, "the turn is not over yet"
+    holdings.turned()
+    assert holdings.idle
+
+
+def test_nothing_is_kept_of_jobs_that_were_dropped() -> None:
+    holdings = Holdings()
+    holdings.receive([A, B, C])
+    holdings.end(A, done(A))
+    assert holdings.drop() == [A, B, C]
+    assert not holdings.waiting
+    assert not holdings.in_hand
+    assert not holdings.end(A, done(A))
+    assert holdings.ids() == []
+
+
+def test_a_job_that_came_back_under_another_token_is_another_claim() -> None:
+    holdings = Holdings()
+    holdings.receive([A])
+    holdings.drop()
+    again = claim("a", 2)
+    holdings.receive([again])
+    assert not holdings.end(A, done(A)), "the run of the first claim says nothing of the second"
+    holdings.settled([done(A)])
+    assert holdings.ids() == ["a"]
+    assert holdings.end(again, done(again))
+
+
+def test_a_stale_hand_goes_back_last_first_and_a_fresh_one_stays() -> None:
+    clock = Clock()
+    holdings = Holdings(clock)
+    holdings.receive([A, B, C, D])
+    clock.now_s += STALE_S * 0.9
+    assert holdings.hand_back_stale() == 0
+    assert holdings.next_in_hand() == B
+    clock.now_s += STALE_S * 0.9
+    assert holdings.hand_back_stale() == 0, "it was touched meanwhile"
+    clock.now_s += STALE_S
+    assert holdings.hand_back_stale() == 2
+    assert holdings.take_ended() == [outcome.handed_back(D), outcome.handed_back(C)]
+    assert holdings.ids() == list("abcd"), "held until that is recorded"
+    assert holdings.hand_back_stale() == 0
+
+
+def test_handing_back_all_waits_for_nothing() -> None:
+    holdings = Holdings()
+    holdings.receive([A, B, C])
+    assert holdings.hand_back_all() == 2
+    assert holdings.next_in_hand() is None
+
+
+def test_a_hand_is_sized_by_how_long_jobs_take() -> None:
+    holdings = Holdings()
+
+    def run(took_s: float, times: int) -> int:
+        for _ in range(times):
+            holdings.receive([A])
+            holdings.end(A, done(A), took_s)
+            holdings.drop()
+        return holdings.hand_room()
+
+    assert holdings.hand_room() == 0, "nothing is known yet"
+    assert run(0.000_01, 30) == 0, "slow to believe that jobs are short"
+    assert run(0.000_01, 200) == HAND_MAX
+    assert run(0.001, 50) in (4, 5), "never more than a few milliseconds' worth"
+    assert run(0.000_01, 200) == HAND_MAX
+    assert run(0.1, 1) == 0, "quick to believe that they are long"
+    assert run(HAND_S, 100) == 0
+
+
+def test_a_hand_is_not_filled_up_while_something_lies_in_it() -> None:
+    holdings = Holdings()
+    for _ in range(300):
+        holdings.receive([A])
+        holdings.end(A, done(A), 0.000_01)
+        holdings.drop()
+    holdings.receive([A, B])
+    assert holdings.hand_room() == 0
+
+
+def test_many_threads_give_out_each_job_of_a_hand_once() -> None:
+    holdings = Holdings()
+    claims = [claim(str(n)) for n in range(5000)]
+    holdings.receive(claims, to_start=0)
+    got: list[list[str]] = [[] for _ in range(4)]
+
+    def take(mine: list[str]) -> None:
+        while (one := holdings.next_in_hand()) is not None:
+            mine.append(one.id)
+            holdings.end(one, Settlement("done", one.id, one.token))
+
+    threads = [threading.Thread(target=take, args=(mine,)) for mine in got]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(sum(got, [])) == sorted(one.id for one in claims)
+    assert len(holdings.take_ended()) == 5000
