@@ -27,7 +27,8 @@ local function next_enqueued_ms(queue)
   if head.err then return 0 end
   for i = #head, 1, -1 do
     local header = record.read(redis.call('HGET', jobs_key, head[i]))
-    if header then return header.enqueued_ms end
+    -- A job that was buried by hand has a record, and a tomb.
+    if header and redis.pcall('HEXISTS', tombs_prefix .. queue, head[i]) ~= 1 then return header.enqueued_ms end
   end
   return 0
 end
