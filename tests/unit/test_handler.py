@@ -39,7 +39,7 @@ async def send_mail(to: str) -> str:
 
 @pytest.fixture
 def crunch(fake_app: App) -> SyncHandler[[int], float]:
-    return fake_app.job(crunch_sales)  # type: ignore[arg-type, return-value]
+    return fake_app.job(crunch_sales)
 
 
 # A handler is still its function.
@@ -151,13 +151,12 @@ def signatures(draw: st.DrawFn) -> inspect.Signature:
         if name in made or (kinds[kind] in (P.VAR_POSITIONAL, P.VAR_KEYWORD) and kind in seen):
             continue
         seen.add(kind)
-        if kinds[kind] in (P.VAR_POSITIONAL, P.VAR_KEYWORD):
-            default = P.empty
-        elif kind <= 1:
+        default: Any = P.empty
+        if kind <= 1:
             defaulted = defaulted or has_default
             default = "default" if defaulted else P.empty
-        else:
-            default = "default" if has_default else P.empty
+        elif kinds[kind] is P.KEYWORD_ONLY and has_default:
+            default = "default"
         made[name] = P(name, kinds[kind], default=default)
     return inspect.Signature(list(made.values()))
 

@@ -328,7 +328,8 @@ def test_an_outage_half_way_says_how_many_were_sent(
 ) -> None:
     handler = app.job(plain)
     handler.enqueue(0)
-    run, arun, seen = app.caller.run, app.async_caller.run, []
+    run, arun = app.caller.run, app.async_caller.run
+    seen: list[Any] = []
 
     def failing(call: Call[Any], *, patient: bool = True) -> Any:
         seen.append(call)
