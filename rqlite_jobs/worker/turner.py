@@ -70,10 +70,10 @@ class Turner:
     async def serve(self) -> None:
         """Work until it may not claim any more and everything has ended and is settled."""
         try:
-            while self._open() or self._tasks or self._holdings.waiting:
+            while self._goes_on():
                 self._news.clear()
                 wait_s = await self._step()
-                if wait_s > 0 and not self._news.is_set():
+                if wait_s > 0 and not self._news.is_set() and self._goes_on():
                     try:
                         await asyncio.wait_for(self._news.wait(), min(wait_s, LOOK_S))
                     except TimeoutError:
@@ -90,6 +90,9 @@ class Turner:
         """Cancel all that runs; it is handed back. Called on the loop."""
         for task in list(self._tasks):
             task.cancel()
+
+    def _goes_on(self) -> bool:
+        return bool(self._open() or self._tasks or self._holdings.waiting)
 
     async def _step(self) -> float:
         free = self._concurrency - len(self._tasks) if self._open() else 0
