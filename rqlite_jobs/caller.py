@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from rqlite_jobs.connection import Connections
 from rqlite_jobs.operations import Call
-from rqlite_jobs.request import READ_ONLY, Request, Requests, said
+from rqlite_jobs.request import READ_ONLY, Patience, Request, Requests, said
 
 if TYPE_CHECKING:
     import redis
@@ -65,13 +65,11 @@ class Caller(Requests):
                 sent = True
                 connection.send_packed_command(packed)
                 reply = connection.read_response(disable_decoding=True)
-            except redis.ResponseError as error:
+            except _said_no() as error:
                 self._settle(connection, error)
-                pause_s = request.refused(error)
+                pause_s = request.refused(error, sent=sent)
             except (redis.RedisError, OSError) as error:
                 connection.disconnect()
-                if isinstance(error, redis.AuthenticationError):
-                    self.refuse(call, error)
                 pause_s = request.lost(error, sent=sent)
             except BaseException:
                 connection.disconnect()
@@ -82,31 +80,46 @@ class Caller(Requests):
             if pause_s:
                 self._sleep(pause_s)
 
-    def command(self, *words: str | int) -> Any:
-        """Send a plain command, without repeating it, and give back the raw reply; for what no script can do.
+    def command(self, *words: str | int, again: bool = False) -> Any:
+        """Send a plain command and give back the raw reply; for what no script can do.
+
+        Args:
+            words: the command.
+            again: it may be sent again if its answer was lost, for doing it twice is the same as doing it once.
 
         Raises:
             Unreachable: the server did not answer.
-            RqjError: it refused.
+            RqjError: it refused; ServerFull, ServerReadOnly where that is why.
         """
         import redis
 
-        connection, sent = self.connections.take(), False
-        try:
-            connection.connect()
-            sent = True
-            connection.send_command(*words)
-            reply = connection.read_response(disable_decoding=True)
-        except redis.ResponseError as error:
-            self._settle(connection, error)
-            self.refuse_command(words, error)
-        except (redis.RedisError, OSError) as error:
-            connection.disconnect()
-            self.unreachable(error, sent=sent)
-        self.connections.give(connection)
-        return reply
+        patience = Patience(self, again, self._clock)
+        while True:
+            connection, sent = self.connections.take(), False
+            try:
+                connection.connect()
+                sent = True
+                connection.send_command(*words)
+                reply = connection.read_response(disable_decoding=True)
+            except _said_no() as error:
+                self._settle(connection, error)
+                if not sent:
+                    self.refuse_connection(error)
+                if not patience.soon(error):
+                    self.refuse_command(words, error)
+                pause_s = patience.pause_s()
+            except (redis.RedisError, OSError) as error:
+                connection.disconnect()
+                pause_s = patience.lost(error, sent=sent)
+            except BaseException:
+                connection.disconnect()
+                raise
+            else:
+                self.connections.give(connection)
+                return reply
+            self._sleep(pause_s)
 
-    def _settle(self, connection: Any, error: "redis.ResponseError") -> None:
+    def _settle(self, connection: Any, error: "redis.RedisError") -> None:
         # Behind the same name there may be another primary by now, so this connection is not kept.
         if said(error).startswith(READ_ONLY):
             connection.disconnect()
@@ -141,13 +154,11 @@ class AsyncCaller(Requests):
                 sent = True
                 await connection.send_packed_command(packed)
                 reply = await connection.read_response(disable_decoding=True)
-            except redis.ResponseError as error:
+            except _said_no() as error:
                 await self._settle(connection, error)
-                pause_s = request.refused(error)
+                pause_s = request.refused(error, sent=sent)
             except (redis.RedisError, OSError) as error:
                 await connection.disconnect()
-                if isinstance(error, redis.AuthenticationError):
-                    self.refuse(call, error)
                 pause_s = request.lost(error, sent=sent)
             except BaseException:
                 await connection.disconnect(nowait=True)
@@ -158,27 +169,45 @@ class AsyncCaller(Requests):
             if pause_s:
                 await self._sleep(pause_s)
 
-    async def command(self, *words: str | int) -> Any:
+    async def command(self, *words: str | int, again: bool = False) -> Any:
         """Send a plain command; see `Caller.command`."""
         import redis
 
-        connection, sent = self.connections.take_async(), False
-        try:
-            await connection.connect()
-            sent = True
-            await connection.send_command(*words)
-            reply = await connection.read_response(disable_decoding=True)
-        except redis.ResponseError as error:
-            await self._settle(connection, error)
-            self.refuse_command(words, error)
-        except (redis.RedisError, OSError) as error:
-            await connection.disconnect()
-            self.unreachable(error, sent=sent)
-        self.connections.give_async(connection)
-        return reply
+        patience = Patience(self, again, self._clock)
+        while True:
+            connection, sent = self.connections.take_async(), False
+            try:
+                await connection.connect()
+                sent = True
+                await connection.send_command(*words)
+                reply = await connection.read_response(disable_decoding=True)
+            except _said_no() as error:
+                await self._settle(connection, error)
+                if not sent:
+                    self.refuse_connection(error)
+                if not patience.soon(error):
+                    self.refuse_command(words, error)
+                pause_s = patience.pause_s()
+            except (redis.RedisError, OSError) as error:
+                await connection.disconnect()
+                pause_s = patience.lost(error, sent=sent)
+            except BaseException:
+                await connection.disconnect(nowait=True)
+                raise
+            else:
+                self.connections.give_async(connection)
+                return reply
+            await self._sleep(pause_s)
 
-    async def _settle(self, connection: Any, error: "redis.ResponseError") -> None:
+    async def _settle(self, connection: Any, error: "redis.RedisError") -> None:
         if said(error).startswith(READ_ONLY):
             await connection.disconnect()
         else:
             self.connections.give_async(connection)
+
+
+def _said_no() -> "tuple[type[redis.RedisError], ...]":
+    """The errors that are an answer of the server. Two of them the client library has among those of connections."""
+    import redis
+
+    return redis.ResponseError, redis.AuthenticationError, redis.BusyLoadingError

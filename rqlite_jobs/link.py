@@ -133,7 +133,7 @@ class Link:
         if not self._opened and not script(call.verb).read_only:
             # A full server must not keep a worker from starting: it is the worker that makes room.
             with suppress(ServerFull):
-                self.caller.command("SADD", NAMESPACES, self.keys.namespace)
+                self.caller.command("SADD", NAMESPACES, self.keys.namespace, again=patient)
             self._check_format(self.caller.run(self.operations.open(), patient=patient))
         return self.caller.run(call, patient=patient)
 
@@ -141,7 +141,7 @@ class Link:
         """Send a call from an event loop: `run` for async code."""
         if not self._opened and not script(call.verb).read_only:
             with suppress(ServerFull):
-                await self.async_caller.command("SADD", NAMESPACES, self.keys.namespace)
+                await self.async_caller.command("SADD", NAMESPACES, self.keys.namespace, again=patient)
             self._check_format(await self.async_caller.run(self.operations.open(), patient=patient))
         return await self.async_caller.run(call, patient=patient)
 

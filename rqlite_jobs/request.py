@@ -94,7 +94,39 @@ class Requests:
         return made
 
     def refuse(self, call: Call[Any], error: "redis.RedisError") -> NoReturn:
-        """Raise what an error reply means, with what to do about it."""
+        """Raise what an error reply to a call means, with what to do about it."""
+        self._refuse_any(error)
+        text = said(error)
+        if text.startswith("RQJ_"):
+            raise RqjError(text.partition(" ")[2].partition(" script: ")[0] + ".") from error
+        found = _LINE.search(text)
+        at = script(call.verb).origin(int(found[1])) if found else script(call.verb).lines[0]
+        raise ScriptFailed(
+            f"lua/{call.verb}.lua failed at {at.file}:{at.number}: {text.partition(' script: ')[0]}",
+            hint=f"There it says: {at.text.strip()}",
+            script=call.verb,
+            file=at.file,
+            line=at.number,
+            text=at.text,
+        ) from error
+
+    def refuse_command(self, words: tuple[str | int, ...], error: "redis.RedisError") -> NoReturn:
+        """Raise what an error reply to a plain command means."""
+        self._refuse_any(error)
+        where = self.connections.address.shown
+        raise RqjError(f"the server {where} refused {words[0]}: {_first_words(error)}.") from error
+
+    def refuse_connection(self, error: "redis.RedisError") -> NoReturn:
+        """Raise what an error reply means that came before anything was asked."""
+        self._refuse_any(error)
+        where = self.connections.address.shown
+        raise Unreachable(
+            f"the server {where} refuses the connection: {_first_words(error)}.",
+            hint="Mend the URL: its user, password or db does not fit this server.",
+        ) from error
+
+    def _refuse_any(self, error: "redis.RedisError") -> None:
+        """Raise what an error means whatever was asked; return if it is none of these."""
         text = said(error)
         word = text.partition(" ")[0]
         where = self.connections.address.shown
@@ -117,28 +149,11 @@ class Requests:
             ) from error
         if word in ("NOAUTH", "WRONGPASS"):
             raise Unreachable(
-                f"the server {where} refuses these credentials ({word}).", hint="Mend the URL."
+                f"the server {where} refuses these credentials ({word}).",
+                hint="Mend the user and password in the URL."
+                if word == "WRONGPASS"
+                else "Give a password in the URL.",
             ) from error
-        if word.startswith("RQJ_"):
-            raise RqjError(text.partition(" ")[2].partition(" script: ")[0] + ".") from error
-        found = _LINE.search(text)
-        at = script(call.verb).origin(int(found[1])) if found else script(call.verb).lines[0]
-        raise ScriptFailed(
-            f"lua/{call.verb}.lua failed at {at.file}:{at.number}: {text.partition(' script: ')[0]}",
-            hint=f"There it says: {at.text.strip()}",
-            script=call.verb,
-            file=at.file,
-            line=at.number,
-            text=at.text,
-        ) from error
-
-    def refuse_command(self, words: tuple[str | int, ...], error: "redis.ResponseError") -> NoReturn:
-        """Raise what an error reply to a plain command means."""
-        if said(error).startswith("OOM"):
-            raise ServerFull() from error
-        raise RqjError(
-            f"the server {self.connections.address.shown} refused {words[0]}: {_first_words(error)}."
-        ) from error
 
     def unreachable(self, error: BaseException, *, sent: bool) -> NoReturn:
         """Raise that the server was not reached, and whether the request may have been carried out."""
@@ -158,7 +173,48 @@ class Requests:
         self.rng.seed(os.urandom(16))
 
 
-class Request(Generic[T]):
+class Patience:
+    """How long a server that does not answer is asked again.
+
+    Args:
+        requests: who asks.
+        patient: ask again at all.
+        clock: seconds, monotonic.
+    """
+
+    def __init__(self, requests: Requests, patient: bool, clock: Callable[[], float]) -> None:
+        self._requests = requests
+        self._patient = patient
+        self._clock = clock
+        self._began_s = clock()
+        self._tries = 0
+        self._unsure = False
+
+    def soon(self, error: "redis.RedisError") -> bool:
+        """Did the server say that it will answer soon, and is there time to wait for that?"""
+        waits = self._patient and self._clock() - self._began_s < REPEAT_PATIENCE_S
+        return waits and said(error).startswith(_SOON)
+
+    def lost(self, error: BaseException, *, sent: bool) -> float:
+        """The server was not reached: how many seconds to wait before it is asked again, or the error.
+
+        Args:
+            error: what the connection raised.
+            sent: the request had been sent by then, in part at least: it may have been carried out.
+        """
+        self._unsure = self._unsure or sent
+        patience_s = REPEAT_PATIENCE_S if self._unsure else CONNECT_PATIENCE_S
+        if self._patient and self._clock() - self._began_s < patience_s:
+            return self.pause_s()
+        self._requests.unreachable(error, sent=self._unsure)
+
+    def pause_s(self) -> float:
+        """How long to wait before the next try."""
+        self._tries += 1
+        return self._requests.pause_s(self._tries - 1)
+
+
+class Request(Patience, Generic[T]):
     """One call on its way: what to send next, and what a failure means. It does no I/O and knows no driver.
 
     Args:
@@ -169,16 +225,11 @@ class Request(Generic[T]):
     """
 
     def __init__(self, requests: Requests, call: Call[T], patient: bool, clock: Callable[[], float]) -> None:
-        self._requests = requests
+        super().__init__(requests, patient, clock)
         self._call = self._asked = call
-        self._patient = patient
-        self._clock = clock
         self._lane = requests.take_lane() if call.repeat == "laned" else ""
         self._nonce = requests.nonce() if call.repeat == "laned" else ""
-        self._began_s = clock()
-        self._tries = 0
         self._whole = False
-        self._unsure = False
 
     def packed(self) -> list[bytes]:
         """What to send."""
@@ -190,34 +241,22 @@ class Request(Generic[T]):
             self._requests.give_lane(self._lane)
         return self._call.read(reply)
 
-    def refused(self, error: "redis.ResponseError") -> float:
+    def refused(self, error: "redis.RedisError", *, sent: bool) -> float:
         """The server said no: how many seconds to wait before it is asked again, or the error that this means."""
-        text = said(error)
-        if text.startswith("NOSCRIPT") and not self._whole:
+        if said(error).startswith("NOSCRIPT") and not self._whole:
             self._whole = True
             return 0.0
-        if self._patient and text.startswith(_SOON) and self._clock() - self._began_s < REPEAT_PATIENCE_S:
-            return self._pause_s()
-        self._requests.refuse(self._call, error)
+        if self.soon(error):
+            return self.pause_s()
+        if sent:
+            self._requests.refuse(self._call, error)
+        self._requests.refuse_connection(error)
 
     def lost(self, error: BaseException, *, sent: bool) -> float:
-        """The server was not reached: how many seconds to wait before it is asked again, or the error.
-
-        Args:
-            error: what the connection raised.
-            sent: the request had been sent by then, in part at least: it may have been carried out.
-        """
+        """The server was not reached; see `Patience.lost`. What was sent is asked for again as such."""
         if sent:
-            self._unsure = True
             self._asked = self._call.again()
-        patience_s = REPEAT_PATIENCE_S if self._unsure else CONNECT_PATIENCE_S
-        if self._patient and self._clock() - self._began_s < patience_s:
-            return self._pause_s()
-        self._requests.unreachable(error, sent=self._unsure)
-
-    def _pause_s(self) -> float:
-        self._tries += 1
-        return self._requests.pause_s(self._tries - 1)
+        return super().lost(error, sent=sent)
 
 
 _all: weakref.WeakSet[Requests] = weakref.WeakSet()
@@ -235,13 +274,16 @@ if hasattr(os, "register_at_fork"):
 def said(error: BaseException) -> str:
     """What the server said, its first word included: the client library takes it off the errors it has a class for."""
     text = str(error)
-    for kind, word in _TAKEN_OFF.items():
-        if kind in (one.__name__ for one in type(error).__mro__):
+    for one in type(error).__mro__:
+        word = _TAKEN_OFF.get(one.__name__)
+        if word:
+            word = "NOAUTH" if text.startswith("Authentication required") else word
             return text if text.startswith(word) else f"{word} {text}"
     return text
 
 
 _TAKEN_OFF = {
+    "BusyLoadingError": "LOADING",
     "NoScriptError": "NOSCRIPT",
     "ReadOnlyError": "READONLY",
     "OutOfMemoryError": "OOM",
