@@ -13,12 +13,19 @@
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+import hypothesis
 import pytest
 
 from tests.servers import LANES, REAL_LANES, FakeServer, Server, Servers, why_missing
 
 if TYPE_CHECKING:
     from rqlite_jobs import App
+
+# A machine that is busy is no failure: how long one example takes says nothing about the code.
+hypothesis.settings.register_profile(
+    "rqj", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("rqj")
 
 Spawn = Callable[..., Server]
 _MARKS = {

@@ -10,6 +10,7 @@ A *lane* is a kind of server that the suite runs on:
 
 import importlib.util
 import itertools
+import re
 import shutil
 import socket
 import subprocess
@@ -236,4 +237,5 @@ def _on_path(name: str) -> Path | None:
     if found is None:
         return None
     said = subprocess.run([found, "--version"], capture_output=True, text=True, check=False).stdout
-    return Path(found) if "v=6." not in said else None
+    version = re.search(r"v=(\d+)", said)
+    return Path(found) if version and int(version[1]) >= 7 else None

@@ -1,4 +1,4 @@
-"""G01 G03 G06 G11 G12 G16 G22 G23 G27: what a producer sees of them, on real servers."""
+"""G01 G03 G06 G11 G12 G16 G22 G23 G24 G27: what a producer sees of them, on real servers."""
 
 import math
 import sys
@@ -314,6 +314,26 @@ def test_g23_an_unknown_job_is_refused(app: App, server: Server) -> None:
         app.handler("nope").enqueue(1)
     assert isinstance(caught.value, LookupError)
     assert server.client().dbsize() == 0
+
+
+# G24: a client that decodes, and text of any script.
+
+
+def test_g24_decoding_client_and_text_of_any_script(server: Server) -> None:
+    app = App("größe", redis=server.client(decode_responses=True))
+    met: list[str] = []
+
+    @app.job(name="größe", queue="очередь", lock=until_executed(key="{text}"))
+    def measure(text: str) -> None:
+        met.append(text)
+
+    job = measure.enqueue("☃\U0001d518")
+    assert (job.name, job.queue, job.lock_key) == ("größe", "очередь", "größe:☃\U0001d518")
+    again = measure.enqueue("☃\U0001d518")
+    assert (again.id, again.name, again.queue, again.args) == (job.id, "größe", "очередь", ("☃\U0001d518",))
+    measure.options(lock=None).enqueue("☃\x00\U0001d518")
+    assert drain(app) == 2
+    assert sorted(met) == ["☃\x00\U0001d518", "☃\U0001d518"]
 
 
 # G27: fork after the first use.
