@@ -18,7 +18,7 @@ FLOORS = (
     # 2 Redis
     ("wire", "embedded", "address", "answers", "call", "operations", "connection", "request", "caller"),
     # 3 doors
-    ("link", "binding", "options", "declaration", "producer", "handler", "inspector", "app"),
+    ("link", "foreign", "binding", "options", "declaration", "producer", "handler", "inspector", "app"),
     # 4 engine
     ("worker",),
     # 5 faces: never each other
