@@ -11,6 +11,7 @@ from click.exceptions import NoSuchCommand
 
 from rqlite_jobs.cli import errors
 from rqlite_jobs.cli.chosen import Chosen
+from rqlite_jobs.cli.text import readable
 
 
 class Root(click.Group):
@@ -57,7 +58,7 @@ class Root(click.Group):
         **extra: Any,
     ) -> Any:
         """Run a command line, tell what went wrong, and exit with the code that stands for it."""
-        words = list(sys.argv[1:] if args is None else args)
+        words = list(map(readable, sys.argv[1:]) if args is None else args)
         for stream in (sys.stdout, sys.stderr):
             # A locale that cannot show a character shows its number instead; it is no reason to stop.
             if isinstance(stream, io.TextIOWrapper):

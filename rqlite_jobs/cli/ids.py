@@ -6,6 +6,8 @@ from typing import Any, TypeVar
 
 import click
 
+from rqlite_jobs.cli.text import readable
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -37,4 +39,4 @@ def _each(given: Sequence[str]) -> Iterator[str]:
             yield one
             continue
         for line in sys.stdin:
-            yield from line.split()
+            yield from readable(line).split()

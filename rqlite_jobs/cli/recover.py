@@ -13,8 +13,9 @@ from rqlite_jobs.errors import nearest, shown
 
 @click.command(
     "recover",
-    help="Give the jobs of dead workers back to their queues: of all whose lease is over, or of the workers named, "
-    "even if they live." + example("rqj recover", "rqj recover --yes 0VJ1Zq8W00k3Xb7T9aQd"),
+    help="Give the jobs of dead workers back to their queues.\n\nOf all whose lease is over; of the workers named, "
+    "even if they live: they lose what they run."
+    + example("rqj recover", "rqj recover --yes 0VJ1Zq8W00k3Xb7T9aQd"),
 )
 @click.argument("workers", nargs=-1, metavar="[WORKER]...")
 @consent_options

@@ -1,6 +1,7 @@
 """Text for a terminal: whatever came out of a queue is data, and may not move the cursor or hide a line."""
 
 import json
+import sys
 from typing import Any
 
 import click
@@ -33,6 +34,13 @@ def cut(text: str, limit: int) -> str:
     # Cut before it is escaped: an error of 4 KiB of control characters is not worth escaping whole.
     shown = plain(text[: limit + 1])
     return shown if len(shown) <= limit else shown[: limit - 3] + "..."
+
+
+def readable(word: str) -> str:
+    """A word as it was typed: Python reads what its locale does not know as halves of surrogates, we as UTF-8."""
+    if word.isascii():
+        return word
+    return word.encode(sys.getfilesystemencoding(), "surrogateescape").decode("utf-8", "replace")
 
 
 def count(number: int, one: str, many: str = "") -> str:

@@ -1,0 +1,209 @@
+"""`rqj jobs` and `rqj dead`: looking at jobs, and doing something to them."""
+
+import json
+
+import pytest
+
+from rqlite_jobs.testing import drain
+from tests.cli.conftest import Shop
+
+pytestmark = pytest.mark.lanes("fake", "valkey")
+
+
+def states(shop: Shop) -> dict[str, str]:
+    return {job["id"]: job["state"] for job in shop.json("jobs", "--limit", "1000")["jobs"]}
+
+
+def test_all_states_in_one_list(shop: Shop) -> None:
+    done = shop.enqueue("crunch_sales", 1)
+    (dead,) = shop.dead()
+    later = shop.app.handler("anything").options(delay="10m").enqueue("x").id
+    ready = shop.enqueue("crunch_sales", 2)
+    page = shop.json("jobs")
+    assert [(job["id"], job["state"]) for job in page["jobs"]] == [
+        (ready, "ready"), (later, "scheduled"), (dead, "dead"), (done, "done"),
+    ]  # fmt: skip
+    assert (page["count"], page["next"]) == (4, None)
+    assert [job["id"] for job in shop.json("jobs", "ls", "--state", "done")["jobs"]] == [done]
+    assert [job["id"] for job in shop.json("jobs", "--queue", "sales")["jobs"]] == [ready, done]
+    assert [job["id"] for job in shop.json("jobs", "--name", "broken")["jobs"]] == [dead]
+
+
+def test_the_table(shop: Shop) -> None:
+    first = shop.enqueue("crunch_sales", 1)
+    head, line, row = shop.ok("jobs").splitlines()
+    assert head.split() == ["ID", "STATE", "QUEUE", "CALL", "TRIES", "WHEN"]
+    assert set(line) == {"\u2500", " "}
+    assert row.split()[:5] == [first, "ready", "sales", "crunch_sales(1)", "0"]
+    assert row.endswith("s ago")
+    assert row == row.rstrip()
+
+
+def test_pages(shop: Shop) -> None:
+    ids = [job.id for job in shop.app.handler("anything").enqueue_many([(n,) for n in range(7)])]
+    seen: list[str] = []
+    cursor: str | None = ""
+    for _ in range(3):
+        page = shop.json("jobs", "ls", "--limit", "3", "--cursor", cursor or "")
+        seen += [job["id"] for job in page["jobs"]]
+        cursor = page["next"]
+    assert (seen, cursor) == (ids, None)
+    result = shop.rqj("jobs", "--limit", "3")
+    assert "3 of 7 jobs shown; the same command goes on with --cursor ready/default/3/0" in result.stderr
+
+
+def test_show(shop: Shop) -> None:
+    (dead,) = shop.dead()
+    told = shop.json("jobs", "show", dead)
+    assert (told["state"], told["attempts"], told["last_error"]) == ("dead", 1, "ValueError('bad data 0')")
+    assert told["traceback"].endswith("ValueError: bad data 0\n")
+    assert told["args"] == ["0"]
+    said = shop.ok("dead", "show", dead)
+    assert "last error  ValueError('bad data 0')" in said
+    assert "\n  ValueError: bad data 0\n" in said
+
+
+def test_show_tells_of_every_kind_of_value(shop: Shop) -> None:
+    id_ = shop.json("enqueue", "-a", shop.module, "read_book", 'book:={"title":"Ulysses","pages":700}')["id"]
+    with_app = shop.json("jobs", "show", id_, "-a", shop.module)
+    without = shop.json("jobs", "show", id_)
+    assert with_app["call"] == "read_book(book=Book(title='Ulysses', pages=700))"
+    assert without["call"] == "read_book(book={'title': 'Ulysses', 'pages': 700})"
+    assert with_app["kwargs"] == {"book": {"$": "model", "v": {"title": "Ulysses", "pages": 700}}}
+    assert without["kwargs"] == {"book": {"title": "Ulysses", "pages": 700}}
+
+
+@pytest.mark.parametrize(
+    "words", [["jobs", "show"], ["dead", "show"], ["jobs", "cancel", "-y"], ["jobs", "delete", "-y"]]
+)
+def test_an_unknown_id(shop: Shop, words: list[str]) -> None:
+    shop.enqueue("anything")
+    result = shop.rqj(*words, "nope")
+    assert result.exit_code == 3
+    assert result.stderr.startswith("rqj: no job has the id 'nope'.\nhint: ")
+    assert result.stdout == ""
+
+
+def test_cancel(shop: Shop) -> None:
+    id_ = shop.app.handler("crunch_sales").options(delay="1h").enqueue(1).id
+    assert shop.ok("jobs", "cancel", "--yes", id_) == f"cancelled {id_}\n"
+    assert shop.enqueue("crunch_sales", 1) != id_  # its lock is free
+    again = shop.rqj("jobs", "cancel", "--yes", id_)
+    assert (again.exit_code, again.stdout) == (1, "")
+    assert f"not cancelled: {id_} is cancelled" in again.stderr
+
+
+def test_each_id_gets_its_word(shop: Shop) -> None:
+    ready = shop.enqueue("anything")
+    (dead,) = shop.dead(1)
+    drain(shop.app)
+    other = shop.enqueue("anything", 2)
+    result = shop.rqj("jobs", "cancel", "--yes", "--json", ready, dead, "nope", other)
+    assert result.exit_code == 3
+    told = json.loads(result.stdout)
+    assert {one["id"]: one["word"] for one in told["jobs"]} == {
+        ready: "done", dead: "dead", "nope": "unknown", other: "cancelled",
+    }  # fmt: skip
+    assert (told["verb"], told["count"], told["dry_run"]) == ("cancel", 1, False)
+
+
+def test_ids_from_standard_input(shop: Shop) -> None:
+    ids = [shop.enqueue("anything", n) for n in range(3)]
+    said = shop.ok("jobs", "delete", "--yes", "-", input="\n".join(ids) + "\n\n" + ids[0])
+    assert said == "deleted 3 jobs\n"
+    assert states(shop) == {}
+    result = shop.rqj("jobs", "delete", "--yes", "-", input="\n")
+    assert result.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("answer", "code", "left"),
+    [("y\n", 0, 0), ("n\n", 7, 2), ("", 7, 2), ("\n", 7, 2)],
+    ids=["y", "n", "eof", "enter"],
+)
+def test_it_asks(shop: Shop, answer: str, code: int, left: int) -> None:
+    ids = [shop.enqueue("anything", n) for n in range(2)]
+    result = shop.rqj("jobs", "delete", *ids, input=answer)
+    assert result.exit_code == code
+    assert "Delete 2 ready jobs of namespace 'bookstore' on " in result.stderr
+    assert len(states(shop)) == left
+
+
+def test_a_dry_run_changes_nothing(shop: Shop) -> None:
+    shop.dead(3)
+    before = states(shop)
+    result = shop.rqj("dead", "delete", "--all", "--dry-run")
+    assert result.exit_code == 0
+    assert "Would delete 3 dead jobs of namespace 'bookstore'" in result.stderr
+    told = shop.json("dead", "revive", "--all", "--dry-run")
+    assert (told["count"], told["dry_run"]) == (0, True)
+    assert {one["word"] for one in told["jobs"]} == {"would be revived"}
+    assert states(shop) == before
+
+
+def test_bury(shop: Shop) -> None:
+    id_ = shop.enqueue("anything")
+    assert shop.ok("jobs", "bury", "-y", "--reason", "the customer is gone", id_) == f"buried {id_}\n"
+    told = shop.json("jobs", "show", id_)
+    assert (told["state"], told["last_error"], told["attempts"]) == ("dead", "the customer is gone", 0)
+
+
+def test_revive_by_id_needs_no_consent(shop: Shop) -> None:
+    (dead,) = shop.dead()
+    assert shop.ok("dead", "revive", dead) == f"revived {dead}\n"
+    told = shop.json("jobs", "show", dead)
+    assert (told["state"], told["attempts"], told["last_error"]) == ("ready", 0, None)
+
+
+def test_all_are_revived_in_the_order_they_came(shop: Shop) -> None:
+    ids = shop.dead(250)
+    assert shop.ok("dead", "revive", "--all", "--yes") == "revived 250 jobs\n"
+    page = shop.json("jobs", "ls", "--state", "ready", "--limit", "1000")
+    assert [job["id"] for job in page["jobs"]] == ids
+    assert shop.ok("dead") == "No dead jobs.\n"
+    assert shop.ok("dead", "revive", "--all", "--yes") == "No dead jobs.\n"
+
+
+def test_filters(shop: Shop) -> None:
+    ids = shop.dead(30)
+    drain(shop.app)
+    only = shop.json("dead", "--error", "BAD DATA 7")
+    assert [job["id"] for job in only["jobs"]] == [ids[7]]
+    assert only["count"] is None
+    assert shop.ok("dead", "delete", "-y", "--error", "data 7") == f"deleted {ids[7]}\n"
+    assert shop.ok("dead", "delete", "-y", "--name", "nobody") == "No dead job is like that.\n"
+    assert shop.ok("dead", "delete", "-y", "--queue", "default", "--name", "broken") == "deleted 29 jobs\n"
+
+
+@pytest.mark.parametrize(
+    "words", [[], ["--all", "someid"], ["--all", "--name", "x"], ["someid", "--error", "x"]]
+)
+def test_which_dead_must_be_said_once(shop: Shop, words: list[str]) -> None:
+    shop.dead()
+    result = shop.rqj("dead", "delete", "--yes", *words)
+    assert result.exit_code == 2
+    assert "say which dead jobs to delete" in result.stderr
+
+
+def test_a_revive_that_meets_another_holder(shop: Shop) -> None:
+    holder = shop.enqueue("rejecting")
+    twin = shop.enqueue("rejecting")
+    result = shop.rqj("dead", "revive", twin)
+    assert result.exit_code == 4
+    assert f"not revived: {twin} is duplicate; {holder} holds its lock" in result.stderr
+
+
+def test_an_unknown_queue(shop: Shop) -> None:
+    shop.enqueue("crunch_sales", 1)
+    for words in (["jobs", "-q", "sale"], ["dead", "-q", "sale"], ["scheduled", "-q", "sale"]):
+        result = shop.rqj(*words)
+        assert result.exit_code == 3
+        assert "Did you mean 'sales'?" in result.stderr
+
+
+@pytest.mark.parametrize("cursor", ["x", "ready/default/x/0", "ready/nope/0/0", "dead//-1/0", "1"])
+def test_a_bad_cursor(shop: Shop, cursor: str) -> None:
+    shop.enqueue("anything")
+    result = shop.rqj("jobs", "--cursor", cursor or "")
+    assert result.exit_code == 2
+    assert "is not the cursor of a next page" in result.stderr

@@ -1,0 +1,211 @@
+"""The inspector: rows from what scripts answer, pages and filters, and twins that cannot drift."""
+
+import inspect
+import json
+import re
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from rqlite_jobs import App, BadOption, JobNotFound, LockNotFound, QueueNotFound, until_expired
+from rqlite_jobs.answers import WorkerEntry
+from rqlite_jobs.inspector import Inspector, Page, WorkerRow, call_text, to_json
+from rqlite_jobs.job import Job
+
+pytestmark = pytest.mark.lanes("fake", "valkey")
+
+
+@pytest.fixture
+def ids(app: App) -> list[str]:
+    """25 jobs `even` and `odd` in turn, in the queues a and b."""
+
+    @app.job(queue="a")
+    def even(n: int) -> None: ...
+
+    @app.job(queue="b")
+    def odd(n: int) -> None: ...
+
+    return [job.id for job in app.enqueue_many((odd if n % 2 else even).s(n) for n in range(25))]
+
+
+def all_pages(app: App, limit: int, **wanted: Any) -> list[str]:
+    """The ids of all pages, one after the other; each but the last is full."""
+    seen: list[str] = []
+    cursor = ""
+    while True:
+        page = app.inspect.jobs(limit=limit, cursor=cursor, **wanted)
+        seen += [job.id for job in page]
+        assert len(page) <= limit
+        if not page.next:
+            return seen
+        cursor = page.next
+
+
+@pytest.mark.parametrize("limit", [1, 3, 7, 25, 1000])
+def test_pages_hold_each_job_once(app: App, ids: list[str], limit: int) -> None:
+    expected = ids[::2] + ids[1::2]
+    assert all_pages(app, limit) == expected
+    assert all_pages(app, limit, state="ready") == expected
+    assert all_pages(app, limit, queue="a") == ids[::2]
+    assert all_pages(app, limit, name="odd") == ids[1::2]
+    assert all_pages(app, limit, name="odd", queue="a") == []
+
+
+def test_a_full_last_page_has_no_next(app: App, ids: list[str]) -> None:
+    page = app.inspect.jobs(limit=25)
+    assert (len(page), page.next, page.count) == (25, "", 25)
+
+
+@pytest.mark.parametrize("limit", [1, 4])
+def test_cancelled_jobs_that_still_lie_in_the_list_are_passed_over(
+    app: App, ids: list[str], limit: int
+) -> None:
+    for id_ in ids[:10]:
+        app.cancel_job(id_)
+    assert all_pages(app, limit) == ids[10::2] + ids[11::2]
+
+
+def test_filters_over_many_dead(app: App) -> None:
+    @app.job
+    def f(n: int) -> None: ...
+
+    jobs = f.enqueue_many([(n,) for n in range(450)])
+    for at in (0, 1):
+        some = [job.id for job in jobs if job.args[0] % 9 == at]
+        app.run(app.operations.bury(some, f"reason {at} \u00c4"))
+    last_first = [job.id for job in jobs if job.args[0] % 9 == 1][::-1]
+    assert all_pages(app, 7, state="dead", error="REASON 1 \u00e4") == last_first
+    page = app.inspect.jobs("dead", error="reason 1", limit=7)
+    assert page.count is None
+
+
+def test_a_filtered_page_looks_at_a_bounded_number(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rqlite_jobs.inspector.questions.SCAN_MAX", 10)
+
+    @app.job
+    def f(n: int) -> None: ...
+
+    ids = [job.id for job in f.enqueue_many([(n,) for n in range(30)])]
+    page = app.inspect.jobs(name="nobody")
+    assert (page.items, page.next) == ((), "ready/default/10/0")
+    assert all_pages(app, 100, name="f") == ids
+
+
+def test_large_payloads_have_their_name_in_a_list(app: App) -> None:
+    @app.job
+    def f(text: str) -> None: ...
+
+    f.enqueue_many([("x" * 5000,) for _ in range(45)])
+    page = app.inspect.jobs(limit=45)
+    assert {job.name for job in page} == {"f"}
+    assert {len(job.args[0]) for job in page} == {5000}
+    assert len(app.inspect.jobs(name="f", limit=100)) == 45
+
+
+def test_what_is_not_there(app: App) -> None:
+    with pytest.raises(JobNotFound) as missing:
+        app.inspect.job("nope")
+    assert missing.value.job_id == "nope"
+    with pytest.raises(QueueNotFound):
+        app.inspect.jobs(queue="nope")
+    with pytest.raises(LockNotFound):
+        app.inspect.lock("nope")
+    assert [job.state for job in app.inspect.look(["nope", "nada"])] == ["unknown", "unknown"]
+
+
+@pytest.mark.parametrize("wrong", [{"state": "redy"}, {"limit": 0}, {"limit": 1001}, {"cursor": "x"}])
+def test_what_makes_no_sense(app: App, wrong: dict[str, Any]) -> None:
+    with pytest.raises(BadOption):
+        app.inspect.jobs(**wrong)
+    if "state" not in wrong:
+        with pytest.raises(BadOption):
+            app.inspect.locks(**wrong)
+
+
+def test_rows_of_the_whole(app: App) -> None:
+    @app.job(lock=until_expired("1h"))
+    def f() -> None: ...
+
+    id_ = f.enqueue().id
+    stats = app.inspect.stats()
+    assert (stats.ready, stats.locks, stats.enqueued, stats.attempts) == (1, 1, 1, 0)
+    (lock,) = app.inspect.locks()
+    assert (lock.key, lock.holder_id, app.inspect.lock("f:").mode) == ("f:", id_, "until_expired")
+    (queue,) = app.inspect.queues()
+    assert (queue.name, queue.ready) == ("default", 1)
+    assert queue.waiting_since == app.inspect.job(id_).enqueued_at
+    assert abs((app.inspect.now() - stats.now).total_seconds()) < 60
+
+
+async def asked(app: App) -> list[Any]:
+    inspector = app.inspect
+    one = (await inspector.ajobs(limit=3)).items
+    return [
+        one, await inspector.ajob(one[0].id), await inspector.alook([one[0].id]), await inspector.aqueues(),
+        await inspector.astats(), await inspector.aworkers(), await inspector.alocks(), await inspector.adead(),
+        await inspector.ascheduled(), await inspector.anow(),
+    ]  # fmt: skip
+
+
+def test_the_async_twins(app: App, ids: list[str]) -> None:
+    import asyncio
+
+    answers = asyncio.run(asked(app))
+    assert [job.id for job in answers[0]] == ids[0:6:2]
+    assert answers[1].id == answers[2][0].id == ids[0]
+    assert answers[4].ready == 25
+
+
+def test_twins_differ_by_the_word_await() -> None:
+    methods = {
+        name for name, _ in inspect.getmembers(Inspector, inspect.isfunction) if not name.startswith("_")
+    }
+    alone = {name for name in methods if f"a{name}" not in methods and name[1:] not in methods}
+    assert alone == set()
+
+    def bare(name: str) -> str:
+        source = re.sub(r'""".*?"""', "", inspect.getsource(getattr(Inspector, name)), flags=re.DOTALL)
+        source = re.sub(r"\basync |\bawait ", "", source).replace("_arun", "_run").replace(".ajobs", ".jobs")
+        return source.replace(f"def {name}(", "def (")
+
+    for name in methods:
+        if f"a{name}" in methods:
+            assert bare(name) == bare(f"a{name}")
+
+
+@pytest.mark.parametrize(
+    ("facts", "state"),
+    [
+        ({}, "alive"),
+        (
+            {"queues": "junk", "names": "{", "pid": "\u0663", "concurrency": "9" * 40, "started_ms": "-1"},
+            "alive",
+        ),
+        ({"queues": "[" * 100_000, "names": '{"a":1}', "started_ms": "9" * 18}, "alive"),
+    ],
+)
+def test_facts_of_a_worker_that_are_none(facts: dict[str, str], state: str) -> None:
+    row = WorkerRow.of(WorkerEntry("w", 10, 0, False, facts), 5)
+    assert (row.state, row.queues, row.names, row.pid, row.started_at) == (state, (), (), 0, None)
+
+
+def test_call_text() -> None:
+    assert call_text(Job("i", "f", args=(1, "two"), kwargs={"three": None})) == "f(1, 'two', three=None)"
+    assert call_text(Job("i")) == "?()"
+    assert len(call_text(Job("i", "f", args=("x" * 500,) * 50))) == 200
+
+
+def test_to_json() -> None:
+    now = datetime(2031, 7, 1, 2, tzinfo=UTC)
+
+    class Odd:
+        def __repr__(self) -> str:
+            raise ValueError
+
+    job: Job[Any] = Job("i", "f", args=(1, {1, 2}, Odd()), kwargs={"when": now}, enqueued_at=now)
+    told = to_json(Page((job,), now), whole=True)
+    assert told["now"] == "2031-07-01T02:00:00.000+00:00"
+    assert told["items"][0]["args"] == [1, {"$": "set", "v": [1, 2]}, "<Odd>"]
+    assert "args" not in to_json(job)
+    json.dumps(told)
