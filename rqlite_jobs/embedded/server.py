@@ -113,7 +113,8 @@ class Embedded:
     def stop(self) -> bool:
         """Stop the server of this folder and wait until it is gone; False if there was none.
 
-        Its data stays. A process that still uses it will start it again when it next connects.
+        Its data stays. It is started again by the next process that asks for its address; one that has asked
+        already does not, for that would undo this under its hands.
 
         Raises:
             Unreachable: it refuses to stop, or does not answer.
