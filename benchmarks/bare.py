@@ -1,5 +1,7 @@
 """What the client library itself allows: loops of EVALSHA around scripts that do nothing, or next to nothing."""
 
+from collections.abc import Iterable, Sequence
+
 import redis
 
 EMPTY = "return 1"
@@ -16,14 +18,15 @@ return redis.call('LPUSH', KEYS[1], unpack(ids))
 
 
 class Bare:
-    """A plain redis-py client with one connection, on a server.
+    """A plain redis-py client, with or without a pool of connections, and nothing of ours around it.
 
     Args:
         url: the server's.
+        held: keep one connection instead of taking one from a pool for every call.
     """
 
-    def __init__(self, url: str) -> None:
-        self._client = redis.Redis.from_url(url, single_connection_client=True)
+    def __init__(self, url: str, held: bool = False) -> None:
+        self._client = redis.Redis.from_url(url, single_connection_client=held)
         self._empty = str(self._client.script_load(EMPTY))
         self._push = str(self._client.script_load(PUSH))
         self._bulk = str(self._client.script_load(BULK))
@@ -47,6 +50,12 @@ class Bare:
             for number in range(first, min(first + batch, n)):
                 args += (f"bare-job-id-{number:08}", b'["crunch_sales",[42]]')
             self._client.evalsha(self._bulk, 2, "bare:queue", "bare:jobs", *args)
+
+    def calls(self, sha: str, keys: Sequence[str], requests: Iterable[Sequence[str | bytes | int]]) -> None:
+        """EVALSHA of any script, with these arguments one after the other."""
+        evalsha, count = self._client.evalsha, len(keys)
+        for args in requests:
+            evalsha(sha, count, *keys, *args)
 
     def clear(self) -> None:
         """Drop what was pushed."""

@@ -1,16 +1,21 @@
 """How fast are jobs enqueued one by one, beside what the client library itself allows?"""
 
+import uuid
+from collections.abc import Callable
+
 from bare import Bare
 from bookstore import Bookstore
 from report import Report, rate
 from server import Server
+
+from rqlite_jobs.script import script
 
 
 def main() -> None:
     report = Report(__doc__, rounds=25, n=1000, quick=(9, 300))
     n = report.n
     with Server(report.server_kind) as server:
-        bare, shop = Bare(server.url), Bookstore(server.url)
+        bare, held, shop = Bare(server.url), Bare(server.url, held=True), Bookstore(server.url)
         once = iter(range(10**9))
         shop.crunch_once.enqueue(-1)
 
@@ -26,16 +31,29 @@ def main() -> None:
             for _ in range(n):
                 shop.crunch_once.enqueue(-1)
 
+        def own() -> Callable[[], None]:
+            """The calls that `plain` makes, each argument of them ready to be sent."""
+            made = [
+                shop.app.operations.enqueue([shop.crunch.prepare((book_id,), {})]) for book_id in range(n)
+            ]
+            requests = [("bare-lane", uuid.uuid4().hex[:16], *call.args) for call in made]
+            sha, keys = script(made[0].verb).sha, made[0].keys.names
+            return lambda: bare.calls(sha, keys, requests)
+
         bare.trips(n)
         plain()
         for _ in range(report.rounds):
             report.add("EVALSHA of an empty script", "calls/s", rate(n, lambda: bare.trips(n)))
             report.add("EVALSHA of HSET and LPUSH", "calls/s", rate(n, lambda: bare.pushes(n)))
+            report.add("the same, on one held connection", "calls/s", rate(n, lambda: held.pushes(n)))
+            report.add("EVALSHA of our own script", "calls/s", rate(n, own()))
             report.add("enqueue", "jobs/s", rate(n, plain))
             report.add("enqueue with a lock", "jobs/s", rate(n, locked))
             report.add("enqueue, refused as a duplicate", "jobs/s", rate(n, refused))
         report.ratio("enqueue / empty script", "enqueue", "EVALSHA of an empty script")
-        ratio = report.ratio("enqueue / HSET and LPUSH", "enqueue", "EVALSHA of HSET and LPUSH")
+        report.ratio("enqueue / HSET and LPUSH", "enqueue", "EVALSHA of HSET and LPUSH")
+        report.ratio("enqueue / held connection", "enqueue", "the same, on one held connection")
+        ratio = report.ratio("enqueue / our own script", "enqueue", "EVALSHA of our own script")
         report.bar("one by one, of what a bare EVALSHA loop reaches", ratio, ">=", 0.8)
         report.end(server.version)
 

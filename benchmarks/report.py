@@ -116,9 +116,8 @@ class Report:
             print(f"; load {self._load:.1f}; {self.rounds} rounds of {self.n:,}\n")
             self._table()
             for bar in self._bars:
-                print(
-                    f"{'met   ' if bar.met else 'MISSED'} {bar.name}: {_shown(bar.value)}, bar {bar.sign} {_shown(bar.bound)}"
-                )
+                word = "met   " if bar.met else "MISSED"
+                print(f"{word} {bar.name}: {_shown(bar.value)}, bar {bar.sign} {_shown(bar.bound)}")
         sys.exit(1 if self._check and not all(bar.met for bar in self._bars) else 0)
 
     def _table(self) -> None:
