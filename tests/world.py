@@ -4,7 +4,7 @@ What a script does is what differs between the world before and after; a test th
 notices what it did not think of.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from rqlite_jobs.keys import Keys
@@ -26,27 +26,16 @@ def world(client: Any, keys: Keys) -> World:
     {'jobs': {'a': '1\\x00sales...'}, 'ready:sales:0': ['a'], 'scheduled:mail': {'b': 5000}, 'fence': '17'}
     """
     names = sorted(client.keys(keys.tag + "*"))
-    if not names:
-        return {}
-    with client.pipeline(transaction=False) as pipe:
-        for name in names:
-            pipe.type(name)
-        kinds = [kind.decode() for kind in pipe.execute()]
-    with client.pipeline(transaction=False) as pipe:
-        for name, kind in zip(names, kinds, strict=True):
-            _READ[kind](pipe, name)
-        values = pipe.execute()
-    found = zip(names, kinds, values, strict=True)
+    kinds = [kind.decode() for kind in _ask(client, [(b"TYPE", name) for name in names])]
+    asked = [_READ[kind](name) for name, kind in zip(names, kinds, strict=True)]
+    found = zip(names, kinds, _ask(client, asked), strict=True)
     return {_text(name).removeprefix(keys.tag): _plain(kind, value) for name, kind, value in found}
 
 
 def ttls_ms(client: Any, keys: Keys) -> dict[str, int]:
     """The keys of a namespace that have a TTL, with it, in ms."""
     names = sorted(client.keys(keys.tag + "*"))
-    with client.pipeline(transaction=False) as pipe:
-        for name in names:
-            pipe.pttl(name)
-        left = pipe.execute()
+    left = _ask(client, [(b"PTTL", name) for name in names])
     return {_text(name).removeprefix(keys.tag): ms for name, ms in zip(names, left, strict=True) if ms >= 0}
 
 
@@ -72,14 +61,28 @@ def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, An
     return differing
 
 
-_READ: dict[str, Any] = {
-    "string": lambda pipe, name: pipe.get(name),
-    "list": lambda pipe, name: pipe.lrange(name, 0, -1),
-    "hash": lambda pipe, name: pipe.hgetall(name),
-    "zset": lambda pipe, name: pipe.zrange(name, 0, -1, withscores=True),
-    "set": lambda pipe, name: pipe.smembers(name),
-    "stream": lambda pipe, name: pipe.xrange(name),
+_READ: dict[str, Callable[[bytes], tuple[bytes, ...]]] = {
+    "string": lambda name: (b"GET", name),
+    "list": lambda name: (b"LRANGE", name, b"0", b"-1"),
+    "hash": lambda name: (b"HGETALL", name),
+    "zset": lambda name: (b"ZRANGE", name, b"0", b"-1", b"WITHSCORES"),
+    "set": lambda name: (b"SMEMBERS", name),
 }
+
+
+def _ask(client: Any, commands: Sequence[tuple[bytes, ...]]) -> list[Any]:
+    # Not by a pipeline of the client: its care for each command takes longer than the server, and tests that look
+    # at the world after every step do little else.
+    connection = client.connection_pool.get_connection()
+    try:
+        connection.send_packed_command([b"".join(map(_packed, commands))])
+        return [connection.read_response(disable_decoding=True) for _ in commands]
+    finally:
+        client.connection_pool.release(connection)
+
+
+def _packed(words: tuple[bytes, ...]) -> bytes:
+    return b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%b\r\n" % (len(word), word) for word in words)
 
 
 def _plain(kind: str, value: Any) -> Any:
@@ -87,13 +90,23 @@ def _plain(kind: str, value: Any) -> Any:
         return _text(value)
     if kind == "list":
         return [_text(item) for item in value]
-    if kind == "hash":
-        return {_text(field): _text(item) for field, item in value.items()}
-    if kind == "zset":
-        return {_text(member): int(score) if score.is_integer() else score for member, score in value}
     if kind == "set":
         return {_text(item) for item in value}
-    return value
+    if kind == "hash":
+        return {_text(field): _text(item) for field, item in _pairs(value)}
+    return {_text(member): _score(float(score)) for member, score in _pairs(value)}
+
+
+def _pairs(value: Any) -> Any:
+    # Flat in RESP2; in RESP3, which newer clients speak, a map or a list of pairs.
+    if isinstance(value, dict):
+        return value.items()
+    flat = not value or isinstance(value[0], bytes)
+    return zip(value[::2], value[1::2], strict=True) if flat else value
+
+
+def _score(score: float) -> int | float:
+    return int(score) if score.is_integer() else score
 
 
 def _text(raw: bytes) -> str:
