@@ -66,12 +66,14 @@ end
 
 --- Settle `count` jobs that are done, from `at` on: id, token, id, token ...
 local function settle_done(at, count)
-  local asked, ids, ends, held = {}, {}, {}, {}
+  local asked, ids, ends, held, settled = {}, {}, {}, {}, {}
   for i = 1, count do asked[i] = list[at + 2 * (i - 1)] end
   local entries = batch.fields(running_key, asked)
   for i = 1, count do
-    local id, token, entry = asked[i], list[at + 2 * i - 1], entries[i]
+    local id, token = asked[i], list[at + 2 * i - 1]
+    local entry = not settled[id] and entries[i] -- named twice, it is nobody's the second time
     if lease.owns(entry, token) then
+      settled[id] = true
       ids[#ids + 1] = id
       ends[#ends + 1] = id
       ends[#ends + 1] = lease.started_text(token) .. ' ' .. clock.text(clock.now_ms)
