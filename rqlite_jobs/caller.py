@@ -1,7 +1,7 @@
 """Sends calls of scripts to the server, blocking or not: the one place where a request may be repeated.
 
-What to send, and what a failure means, is decided in `request`; the two drivers here are the same few lines but for
-the word `await`.
+What to send is decided in `request`, what a failure means in `refusal`; the two drivers here are the same few lines
+but for the word `await`.
 """
 
 import asyncio
@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from rqlite_jobs.connection import Connections
 from rqlite_jobs.operations import Call
-from rqlite_jobs.request import READ_ONLY, Patience, Request, Requests, said
+from rqlite_jobs.refusal import READ_ONLY, refusal, said
+from rqlite_jobs.request import PlainRequest, Request, Requests
 
 if TYPE_CHECKING:
     import redis
@@ -65,12 +66,14 @@ class Caller(Requests):
                 sent = True
                 connection.send_packed_command(packed)
                 reply = connection.read_response(disable_decoding=True)
-            except _said_no() as error:
-                self._settle(connection, error)
-                pause_s = request.refused(error, sent=sent)
             except (redis.RedisError, OSError) as error:
-                connection.disconnect()
-                pause_s = request.lost(error, sent=sent)
+                answer = refusal(error)
+                if answer is None:
+                    connection.disconnect()
+                    pause_s = request.lost(error, sent=sent)
+                else:
+                    self._settle(connection, answer)
+                    pause_s = request.refused(answer, sent=sent)
             except BaseException:
                 connection.disconnect()
                 raise
@@ -93,7 +96,7 @@ class Caller(Requests):
         """
         import redis
 
-        patience = Patience(self, again, self._clock)
+        request = PlainRequest(self, words, again, self._clock)
         while True:
             connection, sent = self.connections.take(), False
             try:
@@ -101,16 +104,14 @@ class Caller(Requests):
                 sent = True
                 connection.send_command(*words)
                 reply = connection.read_response(disable_decoding=True)
-            except _said_no() as error:
-                self._settle(connection, error)
-                if not sent:
-                    self.refuse_connection(error)
-                if not patience.soon(error):
-                    self.refuse_command(words, error)
-                pause_s = patience.pause_s()
             except (redis.RedisError, OSError) as error:
-                connection.disconnect()
-                pause_s = patience.lost(error, sent=sent)
+                answer = refusal(error)
+                if answer is None:
+                    connection.disconnect()
+                    pause_s = request.lost(error, sent=sent)
+                else:
+                    self._settle(connection, answer)
+                    pause_s = request.refused(answer, sent=sent)
             except BaseException:
                 connection.disconnect()
                 raise
@@ -154,12 +155,14 @@ class AsyncCaller(Requests):
                 sent = True
                 await connection.send_packed_command(packed)
                 reply = await connection.read_response(disable_decoding=True)
-            except _said_no() as error:
-                await self._settle(connection, error)
-                pause_s = request.refused(error, sent=sent)
             except (redis.RedisError, OSError) as error:
-                await connection.disconnect()
-                pause_s = request.lost(error, sent=sent)
+                answer = refusal(error)
+                if answer is None:
+                    await connection.disconnect()
+                    pause_s = request.lost(error, sent=sent)
+                else:
+                    await self._settle(connection, answer)
+                    pause_s = request.refused(answer, sent=sent)
             except BaseException:
                 await connection.disconnect(nowait=True)
                 raise
@@ -173,7 +176,7 @@ class AsyncCaller(Requests):
         """Send a plain command; see `Caller.command`."""
         import redis
 
-        patience = Patience(self, again, self._clock)
+        request = PlainRequest(self, words, again, self._clock)
         while True:
             connection, sent = self.connections.take_async(), False
             try:
@@ -181,16 +184,14 @@ class AsyncCaller(Requests):
                 sent = True
                 await connection.send_command(*words)
                 reply = await connection.read_response(disable_decoding=True)
-            except _said_no() as error:
-                await self._settle(connection, error)
-                if not sent:
-                    self.refuse_connection(error)
-                if not patience.soon(error):
-                    self.refuse_command(words, error)
-                pause_s = patience.pause_s()
             except (redis.RedisError, OSError) as error:
-                await connection.disconnect()
-                pause_s = patience.lost(error, sent=sent)
+                answer = refusal(error)
+                if answer is None:
+                    await connection.disconnect()
+                    pause_s = request.lost(error, sent=sent)
+                else:
+                    await self._settle(connection, answer)
+                    pause_s = request.refused(answer, sent=sent)
             except BaseException:
                 await connection.disconnect(nowait=True)
                 raise
@@ -204,10 +205,3 @@ class AsyncCaller(Requests):
             await connection.disconnect()
         else:
             self.connections.give_async(connection)
-
-
-def _said_no() -> "tuple[type[redis.RedisError], ...]":
-    """The errors that are an answer of the server. Two of them the client library has among those of connections."""
-    import redis
-
-    return redis.ResponseError, redis.AuthenticationError, redis.BusyLoadingError

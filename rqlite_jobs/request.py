@@ -1,4 +1,4 @@
-"""One call on its way to the server: what to send, when to send it again, and what errors mean. No I/O here.
+"""One call on its way to the server: what to send, and when to send it again. No I/O here.
 
 A request is EVALSHA; where the server does not know the script, EVAL. Whether it may be sent again when its answer
 was lost, and how, is said by the `Call`: see `repeat` there.
@@ -6,16 +6,15 @@ was lost, and how, is said by the `Call`: see `repeat` there.
 
 import os
 import random
-import re
 import weakref
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from rqlite_jobs.connection import Connections
-from rqlite_jobs.errors import RqjError, ScriptFailed, ServerFull, ServerReadOnly, Unreachable
 from rqlite_jobs.keys import ScriptKeys
 from rqlite_jobs.operations import Arg, Call
+from rqlite_jobs.refusal import SOON, Refusals, said
 from rqlite_jobs.script import Script, script
 from rqlite_jobs.wire import command, pack
 
@@ -31,14 +30,9 @@ REPEAT_PATIENCE_S = 20.0
 PAUSE_S = (0.02, 0.5)
 """The first and the longest pause between two tries; they double, with jitter."""
 
-_LINE = re.compile(r"(?:user_script|\[string \"[^\"]*\"\]):(\d+)")
-_SOON = ("LOADING", "BUSY", "TRYAGAIN", "CLUSTERDOWN", "MASTERDOWN")
-READ_ONLY = ("READONLY", "MISCONF", "NOREPLICAS")
-"""First words of the errors by which a server says that it takes no writes."""
-
 
 class Requests:
-    """What a request is made of, for both drivers: packed bytes, lanes, and the meaning of errors.
+    """What a request is made of, for both drivers: packed bytes, lanes, and what errors mean.
 
     Args:
         connections: to the server.
@@ -47,6 +41,7 @@ class Requests:
 
     def __init__(self, connections: Connections, rng: random.Random | None = None) -> None:
         self.connections = connections
+        self.refusals = Refusals(connections.address.shown)
         self.rng = rng or random.Random()
         self._lanes: deque[str] = deque()
         self._heads: dict[tuple[str, ScriptKeys], tuple[bytes, int]] = {}
@@ -93,76 +88,6 @@ class Requests:
             self._heads[source.verb, keys] = made
         return made
 
-    def refuse(self, call: Call[Any], error: "redis.RedisError") -> NoReturn:
-        """Raise what an error reply to a call means, with what to do about it."""
-        self._refuse_any(error)
-        text = said(error)
-        if text.startswith("RQJ_"):
-            raise RqjError(text.partition(" ")[2].partition(" script: ")[0] + ".") from error
-        found = _LINE.search(text)
-        at = script(call.verb).origin(int(found[1])) if found else script(call.verb).lines[0]
-        raise ScriptFailed(
-            f"lua/{call.verb}.lua failed at {at.file}:{at.number}: {text.partition(' script: ')[0]}",
-            hint=f"There it says: {at.text.strip()}",
-            script=call.verb,
-            file=at.file,
-            line=at.number,
-            text=at.text,
-        ) from error
-
-    def refuse_command(self, words: tuple[str | int, ...], error: "redis.RedisError") -> NoReturn:
-        """Raise what an error reply to a plain command means."""
-        self._refuse_any(error)
-        where = self.connections.address.shown
-        raise RqjError(f"the server {where} refused {words[0]}: {_first_words(error)}.") from error
-
-    def refuse_connection(self, error: "redis.RedisError") -> NoReturn:
-        """Raise what an error reply means that came before anything was asked."""
-        self._refuse_any(error)
-        where = self.connections.address.shown
-        raise Unreachable(
-            f"the server {where} refuses the connection: {_first_words(error)}.",
-            hint="Mend the URL: its user, password or db does not fit this server.",
-        ) from error
-
-    def _refuse_any(self, error: "redis.RedisError") -> None:
-        """Raise what an error means whatever was asked; return if it is none of these."""
-        text = said(error)
-        word = text.partition(" ")[0]
-        where = self.connections.address.shown
-        if text.startswith("OOM") or "maxmemory" in text:
-            raise ServerFull(
-                f"the server {where} is over its memory limit and takes no new jobs.",
-                hint="Workers go on and will make room; raise maxmemory, or purge what is not needed.",
-            ) from error
-        if word in READ_ONLY:
-            raise ServerReadOnly(
-                f"the server {where} takes no writes now ({word}).",
-                hint="Look at its log: a replica, a full disk or too few replicas; nothing was changed.",
-            ) from error
-        if word in _SOON:
-            raise Unreachable(f"the server {where} is not ready ({word}).", hint="Try again soon.") from error
-        if word == "NOPERM":
-            raise RqjError(
-                f"the user of the server {where} may not do this: {text}.",
-                hint="Give the user the rights that scripts need: +eval +evalsha and the commands they call.",
-            ) from error
-        if word in ("NOAUTH", "WRONGPASS"):
-            raise Unreachable(
-                f"the server {where} refuses these credentials ({word}).",
-                hint="Mend the user and password in the URL."
-                if word == "WRONGPASS"
-                else "Give a password in the URL.",
-            ) from error
-
-    def unreachable(self, error: BaseException, *, sent: bool) -> NoReturn:
-        """Raise that the server was not reached, and whether the request may have been carried out."""
-        unsure = "the answer was lost, so it may have been carried out" if sent else "nothing was sent"
-        raise Unreachable(
-            f"the server {self.connections.address.shown} cannot be reached ({_first_words(error)}); {unsure}.",
-            hint="Is it running, and is the address right? `rqj doctor` looks closer.",
-        ) from error
-
     def pause_s(self, tries: int) -> float:
         """How long to wait before the next try."""
         first, longest = PAUSE_S
@@ -173,7 +98,7 @@ class Requests:
         self.rng.seed(os.urandom(16))
 
 
-class Patience:
+class _Patience:
     """How long a server that does not answer is asked again.
 
     Args:
@@ -190,10 +115,10 @@ class Patience:
         self._tries = 0
         self._unsure = False
 
-    def soon(self, error: "redis.RedisError") -> bool:
+    def _soon(self, error: "redis.RedisError") -> bool:
         """Did the server say that it will answer soon, and is there time to wait for that?"""
         waits = self._patient and self._clock() - self._began_s < REPEAT_PATIENCE_S
-        return waits and said(error).startswith(_SOON)
+        return waits and said(error).startswith(SOON)
 
     def lost(self, error: BaseException, *, sent: bool) -> float:
         """The server was not reached: how many seconds to wait before it is asked again, or the error.
@@ -205,16 +130,16 @@ class Patience:
         self._unsure = self._unsure or sent
         patience_s = REPEAT_PATIENCE_S if self._unsure else CONNECT_PATIENCE_S
         if self._patient and self._clock() - self._began_s < patience_s:
-            return self.pause_s()
-        self._requests.unreachable(error, sent=self._unsure)
+            return self._pause_s()
+        self._requests.refusals.unreachable(error, sent=self._unsure)
 
-    def pause_s(self) -> float:
+    def _pause_s(self) -> float:
         """How long to wait before the next try."""
         self._tries += 1
         return self._requests.pause_s(self._tries - 1)
 
 
-class Request(Patience, Generic[T]):
+class Request(_Patience, Generic[T]):
     """One call on its way: what to send next, and what a failure means. It does no I/O and knows no driver.
 
     Args:
@@ -246,17 +171,42 @@ class Request(Patience, Generic[T]):
         if said(error).startswith("NOSCRIPT") and not self._whole:
             self._whole = True
             return 0.0
-        if self.soon(error):
-            return self.pause_s()
+        if self._soon(error):
+            return self._pause_s()
         if sent:
-            self._requests.refuse(self._call, error)
-        self._requests.refuse_connection(error)
+            self._requests.refusals.of_call(self._call, error)
+        self._requests.refusals.of_connection(error)
 
     def lost(self, error: BaseException, *, sent: bool) -> float:
-        """The server was not reached; see `Patience.lost`. What was sent is asked for again as such."""
+        """The server was not reached; see `_Patience.lost`. What was sent is asked for again as such."""
         if sent:
             self._asked = self._call.again()
         return super().lost(error, sent=sent)
+
+
+class PlainRequest(_Patience):
+    """One plain command on its way.
+
+    Args:
+        requests: who asks.
+        words: the command.
+        again: ask again, for a while, if the server does not answer.
+        clock: seconds, monotonic.
+    """
+
+    def __init__(
+        self, requests: Requests, words: tuple[str | int, ...], again: bool, clock: Callable[[], float]
+    ) -> None:
+        super().__init__(requests, again, clock)
+        self._words = words
+
+    def refused(self, error: "redis.RedisError", *, sent: bool) -> float:
+        """The server said no; see `Request.refused`."""
+        if self._soon(error):
+            return self._pause_s()
+        if sent:
+            self._requests.refusals.of_command(self._words, error)
+        self._requests.refusals.of_connection(error)
 
 
 _all: weakref.WeakSet[Requests] = weakref.WeakSet()
@@ -269,31 +219,3 @@ def _after_fork() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
-
-
-def said(error: BaseException) -> str:
-    """What the server said, its first word included: the client library takes it off the errors it has a class for."""
-    text = str(error)
-    for one in type(error).__mro__:
-        word = _TAKEN_OFF.get(one.__name__)
-        if word:
-            word = "NOAUTH" if text.startswith("Authentication required") else word
-            return text if text.startswith(word) else f"{word} {text}"
-    return text
-
-
-_TAKEN_OFF = {
-    "BusyLoadingError": "LOADING",
-    "NoScriptError": "NOSCRIPT",
-    "ReadOnlyError": "READONLY",
-    "OutOfMemoryError": "OOM",
-    "NoPermissionError": "NOPERM",
-    "AuthenticationError": "WRONGPASS",
-    "TryAgainError": "TRYAGAIN",
-    "ClusterDownError": "CLUSTERDOWN",
-    "MasterDownError": "MASTERDOWN",
-}
-
-
-def _first_words(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]

