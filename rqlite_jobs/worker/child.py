@@ -51,11 +51,11 @@ class Child:
         self._quiet = False
         self._ended = threading.Event()
         self._outage = Outage(self._rng)
-        self._holdings = Holdings()
+        self._holdings = Holdings(on_hand=self._watch_hand)
         own = list(queues) or _own_queues(app, settings)
         self.heart = Heart(
             app.operations, self._holdings, settings, own, not queues, list(app.handlers), self._call, self._outage,
-            self._flush, rng=self._rng,
+            self._flush, rng=self._rng, changed=self._changed,
         )  # fmt: skip
         self._executor = Executor(app, self._rng)
         self._waker = Waker(app.address, app.keys, lambda: self.heart.queues)
@@ -74,6 +74,10 @@ class Child:
             Unreachable, ServerReadOnly: the server gave no lease; nothing was started.
         """
         self.heart.register()
+        log.info(
+            "worker %s serves %s with %d slots", self.heart.worker, ", ".join(self.heart.queues),
+            self._settings.concurrency,
+        )  # fmt: skip
         self._heart_loop.start()
         if any(handler.is_async for handler in self._app.handlers.values()):
             self._spawn("rqj-loop", self._serve_loop)
@@ -137,6 +141,16 @@ class Child:
             return False
         return True
 
+    def _changed(self) -> None:
+        if not self.heart.worker:
+            self._heart_loop.wake()
+        else:
+            self._rouse()  # there may be jobs under the new lease, or in the new queues
+
+    def _watch_hand(self) -> None:
+        if not self.heart.watching:
+            self._heart_loop.wake()
+
     def _rouse(self) -> None:
         if self._stopping.is_set():
             self._waker.stop()
@@ -179,7 +193,7 @@ class Child:
             wait_s = slot.step()
             if self._stopping.is_set() and wait_s and not self._holdings.waiting:
                 return
-            if slot.idle:
+            if slot.idle and self._open():
                 self._drained()
                 try:
                     self._waker.wait(wait_s)
@@ -187,7 +201,8 @@ class Child:
                     self._outage.failed(error)
                     self._stopping.wait(self._outage.pause_s(2))
             elif wait_s:
-                self._stopping.wait(wait_s)
+                # One that may not claim does not listen either: it would take tokens that are for others.
+                self._stopping.wait(wait_s if wait_s < threading.TIMEOUT_MAX else None)
 
     def _serve_loop(self) -> None:
         with asyncio.Runner() as runner:
@@ -205,7 +220,7 @@ class Child:
         self._loop = asyncio.get_running_loop()
         self._turner = Turner(
             self._new_turn(), self._holdings, self.heart, self._executor, call, self._listen, self._outage,
-            self._open, self._drained, self._settings.concurrency,
+            self._open, self._stopping.is_set, self._drained, self._settings.concurrency,
         )  # fmt: skip
         await self._turner.serve()
 
@@ -216,7 +231,11 @@ class Child:
             await connection.connect()
             keys = [self._app.keys.wake(queue) for queue in self.heart.queues]
             await connection.send_command("BLPOP", *keys, f"{listen_s:.3f}")
-            await connection.read_response(disable_decoding=True)
+            # Before Python 3.12 a cancellation that comes while something is sent is swallowed on the way, and the
+            # answer may be seconds away.
+            task = asyncio.current_task()
+            if task is None or not task.cancelling():
+                await connection.read_response(disable_decoding=True)
         finally:
             await connection.disconnect(nowait=True)
 

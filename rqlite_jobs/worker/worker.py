@@ -84,12 +84,10 @@ class Worker:
         child = Child(self._app, self._settings, self._queues, self._burst)
         with self._guard:
             self._child = child
+        if self._stop_asked.is_set():
+            child.stop()
         with handled(self.stop, child.quiet):
             child.start()
-            log.info(
-                "worker %s serves %s with %d slots", child.heart.worker, ", ".join(child.heart.queues),
-                self._settings.concurrency,
-            )  # fmt: skip
             while not self._stop_asked.is_set() and not child.wait(0.5):
                 continue
             self._finish(child)
@@ -114,5 +112,6 @@ class Worker:
         while time.monotonic() < deadline_s and self._stops < 2 and not child.wait(0.05):
             continue
         if not child.wait(0):
-            log.warning("handing back what is not done after %s", to_text(self._settings.stop_after_ms))
+            after = "" if self._stops >= 2 else f" after {to_text(self._settings.stop_after_ms)}"
+            log.warning("handing back what is not done%s", after)
         self.abandoned = not child.leave()
