@@ -66,6 +66,9 @@ class Root(click.Group):
         chosen = Chosen(json="--json" in words, debug="--debug" in words)
         try:
             code = super().main(words, prog_name, complete_var, standalone_mode=False, obj=chosen, **extra)
+        except click.exceptions.NoArgsIsHelpError as error:
+            click.echo(error.ctx.get_help() if error.ctx else "", err=True)
+            code = errors.USAGE
         except Exception as error:
             code = errors.report(error, as_json=chosen.json, debug=chosen.debug)
         except KeyboardInterrupt as error:

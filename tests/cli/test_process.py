@@ -247,3 +247,10 @@ def test_a_reader_that_leaves_is_no_error(typist: Typist) -> None:
     )
     assert done.stdout.startswith("#!lua")
     assert done.stderr == ""
+
+
+def test_rqj_alone_shows_its_help(typist: Typist) -> None:
+    done = typist.rqj()
+    assert done.returncode == 2
+    assert done.stderr.startswith("Usage: rqj")
+    assert "\\n" not in done.stderr
