@@ -116,7 +116,7 @@ class Story:
         """A worker dies in the middle of a job; another does it."""
         say, store, inspect = self._narrator.say, self._shop.store, self._shop.app.inspect
         self._narrator.chapter("A worker is killed in the middle of a job")
-        self._stage.until("two workers up", lambda: len(inspect.workers()) == 2 or None)
+        self._stage.until("two workers up", lambda: inspect.stats().workers == 2 or None)
         job = self._shop.print_catalogue.enqueue(_CATALOGUE, 12)
 
         def printing() -> list[int] | None:

@@ -204,12 +204,12 @@ class TestDrain:
     def test_leaves_no_worker_behind(self, app: App) -> None:
         @app.job
         def note() -> None:
-            assert len(app.inspect.workers()) == 1
+            assert app.inspect.stats().workers == 1
 
         job = note.enqueue()
         drain(app)
         assert job.refresh().state == "done"
-        assert app.inspect.workers() == ()
+        assert app.inspect.stats().workers == 0
 
     def test_puts_off_what_the_app_does_not_know(self, app: App, clock: FrozenClock) -> None:
         other = App("test", url=app.settings.url, clock=clock)
