@@ -137,7 +137,8 @@ for at = items_at, #items, ITEM do
   local id, queue, due = items[at], items[at + 1], items[at + 3]
   local plan = {id = id, state = 'ready', due_ms = clock.now_ms}
   if due ~= '' then
-    local due_ms = tonumber(string.sub(due, 2)) + (string.byte(due) == 43 and clock.now_ms or 0)
+    local due_ms = tonumber(string.sub(due, 2))
+    if string.byte(due) == 43 then due_ms = clock.after(due_ms) end
     if due_ms > clock.now_ms then plan.due_ms, plan.state = due_ms, 'scheduled' end
   end
   any_lock = any_lock or items[at + 4] ~= ''

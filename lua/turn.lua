@@ -32,7 +32,7 @@ local asked_ms         = tonumber(ARGV[3])  -- -1: ask the server
 local worker           = ARGV[4]            -- who asks
 local start_max        = tonumber(ARGV[5])  -- how many jobs it starts at once
 local hand_max         = tonumber(ARGV[6])  -- how many more it may hold in hand
-local last_idle        = ARGV[7] == '1'     -- after this no slot of this worker waits for a wake-up
+local last_idle        = ARGV[7] == '1'     -- with a job to run no slot of this worker waits for a wake-up
 local done_max         = tonumber(ARGV[8])  -- how many finished jobs are kept
 local dead_max         = tonumber(ARGV[9])  -- how many dead jobs are kept
 local dead_age_ms      = tonumber(ARGV[10]) -- how long they are kept; 0: however old
@@ -136,7 +136,7 @@ local function settle_other(word, id, token, delay_ms, reason, error_text, trace
     tried.putoffs = tried.putoffs + 1
   end
   if word ~= 'snooze' then tries.write(id, tried) end
-  local due_ms = clock.now_ms + delay_ms
+  local due_ms = clock.after(delay_ms)
   if header.mode then lock.renew(header.key, due_ms) end
   ready.schedule(header.queue, id, due_ms)
   return nil
@@ -280,13 +280,14 @@ end
 local jobs = claim_count > 0 and hand_out() or {}
 
 -- The baton: whoever took the token sees to it that another waiter comes while there is something left, or
--- while a due time would pass unseen because nobody of this worker waits for it any more.
+-- while a due time would pass unseen because nobody of this worker waits for it any more. (Only if it was given a
+-- job: else whoever asks waits itself, would take the token at once, ask again, and so on until the due time.)
 for i = list_at, done_at - 1 do
   local left = redis.pcall('LLEN', ready_prefix .. list[i] .. ':0')
   if type(left) == 'number' and left > 0 then
     more = true
     ready.wake(list[i])
-  elseif last_idle and next_due_ms > 0 and next_due_ms <= clock.now_ms + SOON_MS then
+  elseif last_idle and claim_count > 0 and next_due_ms > 0 and next_due_ms <= clock.now_ms + SOON_MS then
     if redis.call('EXISTS', scheduled_prefix .. list[i]) == 1 then ready.wake(list[i]) end
   end
 end

@@ -1,5 +1,5 @@
 --- The time of this script: an argument, or the server's own clock when the argument is -1.
--- Expects: asked_ms. Gives: clock.now_ms, clock.now_us, clock.simulated.
+-- Expects: asked_ms. Gives: clock.now_ms, clock.now_us, clock.simulated, clock.after, clock.text.
 -- In simulated time no key gets a TTL: the server would count it by the wrong clock.
 local clock = {simulated = asked_ms >= 0}
 if clock.simulated then
@@ -9,6 +9,11 @@ else
   local time = redis.call('TIME')
   clock.now_us = time[1] * 1000000 + time[2]
   clock.now_ms = math.floor(clock.now_us / 1000)
+end
+
+--- The moment `ms` from now, rounded up: by the true clock, too, nothing may run before its delay is over.
+function clock.after(ms)
+  return ms > 0 and math.ceil(clock.now_us / 1000) + ms or clock.now_ms
 end
 
 --- A whole number as text; Lua alone would write 1e14 as `1e+14`.

@@ -38,6 +38,7 @@ class Heart:
             and again until it was.
         clock: seconds, monotonic.
         rng: for the worker's id.
+        changed: called when the lease was lost, when there is a new one, and when there are other queues to serve.
 
     A lease is *sure* while the last confirmed beat, counted from its sending, is younger than the lease: by this
     process's own clock it cannot be over at the server yet.
@@ -56,6 +57,7 @@ class Heart:
         flush: Callable[[], bool] = lambda: True,
         clock: Callable[[], float] = time.monotonic,
         rng: random.Random | None = None,
+        changed: Callable[[], None] = lambda: None,
     ) -> None:
         self._operations = operations
         self._holdings = holdings
@@ -68,12 +70,15 @@ class Heart:
         self.flush = flush
         self._clock = clock
         self._rng = rng or random.Random()
+        self._changed = changed
         self._confirmed_s = float("-inf")
         self._next_beat_s = 0.0
         self._failures = 0
         self._owed = False
         self.worker = ""
         self.queues: list[str] = list(queues)
+        self.watching = False
+        """Does it look often, because something lies in hand? Else it must be woken when something does."""
 
     @property
     def sure(self) -> bool:
@@ -101,6 +106,7 @@ class Heart:
         self.worker = worker
         self._confirm(sent_s, queues)
         self._next_beat_s = sent_s + self._settings.beat_ms / 1000
+        self._changed()
 
     def lose(self, worker: str) -> None:
         """The lease of `worker` is gone: forget what was held under it. The next tick registers anew."""
@@ -111,6 +117,7 @@ class Heart:
         self._next_beat_s = 0.0
         dropped = self._holdings.drop()
         log.warning("the lease of worker %s is lost, with %d jobs; they run elsewhere", worker, len(dropped))
+        self._changed()
 
     def tick(self) -> float:
         """Beat if it is time; answers in how many seconds to be called again."""
@@ -132,8 +139,10 @@ class Heart:
                 self._outage.over()
                 self._failures = 0
         wait_s = max(self._next_beat_s - self._clock(), 0.001)
-        looks = self._owed or self._holdings.in_hand or self._holdings.hand_room() > 0
-        return min(wait_s, LOOK_S) if looks else wait_s
+        # First this, then the look: what is laid into the hand in between finds that it must wake this heart.
+        self.watching = False
+        self.watching = self._owed or self._holdings.in_hand
+        return min(wait_s, LOOK_S) if self.watching else wait_s
 
     def _beat(self, sent_s: float) -> None:
         if not self.worker:
@@ -160,7 +169,10 @@ class Heart:
         self._confirmed_s = sent_s
         if self._all_queues:
             known = set(self._own_queues)
-            self.queues = self._own_queues + sorted(queue for queue in queues if queue not in known)
+            found = self._own_queues + sorted(queue for queue in queues if queue not in known)
+            if found != self.queues:
+                self.queues = found
+                self._changed()
 
     def _new_id(self) -> str:
         letters = string.digits + string.ascii_lowercase

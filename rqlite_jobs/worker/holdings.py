@@ -22,12 +22,16 @@ class Holdings:
 
     Args:
         clock: seconds, monotonic.
+        on_hand: called when jobs were laid into the hand.
 
     A job is held from its claim until its settlement is confirmed; the heartbeat names all that are held.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, clock: Callable[[], float] = time.monotonic, on_hand: Callable[[], None] = lambda: None
+    ) -> None:
         self._clock = clock
+        self._on_hand = on_hand
         self._guard = threading.Lock()
         self._held: dict[str, Claim] = {}
         self._hand: deque[Claim] = deque()
@@ -43,7 +47,9 @@ class Holdings:
                 self._held[claim.id] = claim
             self._hand.extend(claims[to_start:])
             self._touched_s = self._clock()
-            return list(claims[:to_start])
+        if len(claims) > to_start:
+            self._on_hand()
+        return list(claims[:to_start])
 
     def next_in_hand(self) -> Claim | None:
         """A job from the hand, to be started now; None if it is empty."""

@@ -70,6 +70,8 @@ class Slot:
         if claim is None:
             return self._take_turn()
         if not self._heart.sure or not self._open():
+            # The rest of the hand first: what goes back last is at the head of its queue.
+            self._holdings.hand_back_all()
             self._holdings.end(claim, outcome.handed_back(claim))
             return 0.0
         if not self._holdings.holds(claim):
@@ -100,11 +102,11 @@ class Slot:
         self._outage.over()
         self._failures = 0
         self._begin, left = self._turn.answered(turned)
-        self.idle = not self._begin and not left
+        # What is left is for others, if this one may not claim.
+        self.idle = not self._begin and not (left and claims_wanted)
         if not self.idle:
             return 0.0
         due_ms = self._turn.next_due_ms
-        # One that may not claim leaves even what is overdue to others.
         return max(due_ms, 1) / 1000 if due_ms >= 0 and claims_wanted else float("inf")
 
     def _wait_for_heart(self) -> float:

@@ -33,6 +33,7 @@ class Turner:
         listen: waits at the server for a wake-up token, at most so many seconds; awaited.
         outage: where failures are told.
         open: may it still claim?
+        stopping: shall it end, once nothing runs any more?
         drained: called when nothing is left to do and nothing under way.
         concurrency: how many jobs at once.
     """
@@ -47,6 +48,7 @@ class Turner:
         listen: Callable[[float], Awaitable[None]],
         outage: Outage,
         open: Callable[[], bool],
+        stopping: Callable[[], bool],
         drained: Callable[[], None],
         concurrency: int,
     ) -> None:
@@ -58,6 +60,7 @@ class Turner:
         self._listen = listen
         self._outage = outage
         self._open = open
+        self._stopping = stopping
         self._drained = drained
         self._concurrency = concurrency
         self._threads = Threads(concurrency)
@@ -68,7 +71,7 @@ class Turner:
         self._failures = 0
 
     async def serve(self) -> None:
-        """Work until it may not claim any more and everything has ended and is settled."""
+        """Work until it shall end and everything has ended and is settled."""
         try:
             while self._goes_on():
                 self._news.clear()
@@ -83,7 +86,11 @@ class Turner:
                 self._listener.cancel()
 
     def rouse(self) -> None:
-        """Look again whether there is something to do. Called on the loop."""
+        """Look again whether there is something to do, and in which queues. Called on the loop."""
+        if self._listener is not None:
+            self._listener.cancel()
+            self._listener = None
+        self._heard = True  # it may have taken a token: the next turn gives it back
         self._news.set()
 
     def cancel(self) -> None:
@@ -92,7 +99,7 @@ class Turner:
             task.cancel()
 
     def _goes_on(self) -> bool:
-        return bool(self._open() or self._tasks or self._holdings.waiting)
+        return bool(not self._stopping() or self._tasks or self._holdings.waiting)
 
     async def _step(self) -> float:
         free = self._concurrency - len(self._tasks) if self._open() else 0
@@ -101,7 +108,7 @@ class Turner:
         heard, self._heard = self._heard, False
         if not free and not heard and not self._holdings.waiting:
             return LOOK_S
-        call = self._turn.ask(free)
+        call = self._turn.ask(free, last_idle=free > 0)
         try:
             turned = await self._call(call)
         except Exception as error:  # away, read-only, a script that failed: nothing of it may end the loop
@@ -116,8 +123,8 @@ class Turner:
             task = asyncio.create_task(self._run(claim))
             self._tasks[task] = claim
             task.add_done_callback(self._ended)
-        if not free or claims:
-            return 0.0 if left and len(claims) < free else LOOK_S
+        if free <= len(claims):
+            return LOOK_S
         if left:
             return 0.0
         if self._holdings.idle:

@@ -645,7 +645,7 @@ def test_the_net_under_a_lock_is_renewed_at_each_transition(stage: Stage) -> Non
         found = stage.ttls_ms()
         stage.client.pexpire(stage.key("lock:k"), 1000)
         assert found["lock:k2"] <= 60_000  # its time is its own
-        return safety_ms - 9000 < found["lock:k"] - extra_ms <= safety_ms
+        return safety_ms - 9000 < found["lock:k"] - extra_ms <= safety_ms + 1  # a delay ends at a whole ms
 
     assert left_ms()
     claim, _ = stage.claim(2)

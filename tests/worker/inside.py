@@ -43,7 +43,8 @@ def working(app: App, queues: list[str] | None = None, **options: Any) -> Iterat
         until(lambda: failed or len(app.inspect.workers()) > known, "the worker registers")
         yield worker
     finally:
-        worker.stop()
+        if not worker._stops:
+            worker.stop()
         thread.join(DEADLINE_S)
     assert not thread.is_alive()
     if failed:

@@ -45,7 +45,7 @@ class Bench:
         rng = random.Random(1)
         self.turner = Turner(
             Turn(operations(), self.holdings, self.heart, nonces()), self.holdings, self.heart, Executor(app, rng),
-            self.call, self.listen, Outage(rng), lambda: self.open, self.drained, concurrency,
+            self.call, self.listen, Outage(rng), lambda: self.open, lambda: not self.open, self.drained, concurrency,
         )  # fmt: skip
 
     def put(self, name: str, *args: Any) -> Claim:
@@ -192,7 +192,7 @@ def test_a_token_taken_while_every_slot_is_busy_is_given_back_by_a_turn(app: App
             await bench.until(lambda: bench.listens == 1)
             bench.put("wait")
             bench.turner._heard = True
-            bench.turner.rouse()
+            bench.turner._news.set()  # as when a due time comes: the listener goes on listening
             await bench.until(lambda: bench.turner._tasks)
             asked = len(bench.asked)
             bench.woken.set()
