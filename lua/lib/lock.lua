@@ -17,7 +17,7 @@ end
 --- How long the key of a lock may live: to its time, or `lock_safety_ms` past the job's due time.
 local function life_ms(until_ms, due_ms)
   if until_ms > 0 then return math.max(until_ms - clock.now_ms, 1) end
-  return math.max(due_ms - clock.now_ms, 0) + lock_safety_ms
+  return math.max(due_ms - math.ceil(clock.now_us / 1000), 0) + lock_safety_ms
 end
 
 --- Give the lock to `id`. The key must be free.
