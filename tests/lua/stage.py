@@ -160,6 +160,11 @@ def once(
     return job(job_id, lock=Lock("until_expired", key, ttl_ms, on_conflict), **facts)
 
 
+def nearly(left_ms: int, whole_ms: int) -> bool:
+    """Is this what is left of a time that began a moment ago? A busy machine may take a while for a moment."""
+    return whole_ms - 100_000 < left_ms <= whole_ms + 1  # delays are rounded up to whole ms
+
+
 def record(new: NewJob, enqueued_ms: int = 1000, payload: str | None = None) -> str:
     """The record of a job, as it stands in `jobs`."""
     parts = ["1", new.queue, str(new.level), str(enqueued_ms)]

@@ -12,6 +12,7 @@ from tests.lua.stage import (
     Stage,
     job,
     locked,
+    nearly,
     once,
     record,
     tries,
@@ -638,22 +639,22 @@ def test_a_lock_of_a_foreign_type_is_left_alone(stage: Stage, word: str, simulat
 
 def test_the_net_under_a_lock_is_renewed_at_each_transition(stage: Stage) -> None:
     stage.now_ms = -1
-    stage.enqueue(locked("a"), once("b", "k2"))
+    stage.enqueue(locked("a"), once("b", "k2", ttl_ms=DAY_MS))
     safety_ms = stage.ops.settings.lock_safety_ms
 
-    def left_ms(extra_ms: int = 0) -> bool:
+    def renewed(extra_ms: int = 0) -> bool:
         found = stage.ttls_ms()
-        stage.client.pexpire(stage.key("lock:k"), 1000)
-        assert found["lock:k2"] <= 60_000  # its time is its own
-        return safety_ms - 9000 < found["lock:k"] - extra_ms <= safety_ms + 1  # a delay ends at a whole ms
+        stage.client.pexpire(stage.key("lock:k"), DAY_MS)
+        assert found["lock:k2"] <= DAY_MS  # its time is its own
+        return nearly(found["lock:k"], safety_ms + extra_ms)
 
-    assert left_ms()
+    assert renewed()
     claim, _ = stage.claim(2)
-    assert left_ms()
+    assert renewed()
     stage.settle("back", claim)
-    assert left_ms()
+    assert renewed()
     stage.settle("retry", stage.claim()[0], delay_ms=DAY_MS)
-    assert left_ms(DAY_MS)
+    assert renewed(DAY_MS)
 
 
 def test_tokens_and_times_come_from_the_server(stage: Stage) -> None:
@@ -662,9 +663,9 @@ def test_tokens_and_times_come_from_the_server(stage: Stage) -> None:
     stage.enqueue(job("a"))
     claim = stage.claim()[0]
     fence = int(claim.token.split("-")[0])
-    assert 0 <= fence - (seconds * 1_000_000 + micros) < 30_000_000
+    assert 0 <= fence - (seconds * 1_000_000 + micros) < 100_000_000
     stage.settle("done", claim)
     started_ms, finished_ms = map(int, stage.world()["ends"]["a"].split())
     assert started_ms == fence // 1000 <= finished_ms
     assert set(stage.ttls_ms()) <= {"worker:w1"}
-    assert stage.world()["workers"]["w1"] > finished_ms + LEASE_MS - 30_000
+    assert stage.world()["workers"]["w1"] > finished_ms + LEASE_MS - 100_000

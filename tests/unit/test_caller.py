@@ -435,7 +435,8 @@ def test_no_password_where_one_is_needed(spawn: Spawn, drive: Callable[[str], Dr
     driver.run(ops.survey())
     server.client().config_set("requirepass", "right")
     fresh = drive(server.url)
-    for ask in (lambda: fresh.run(ops.survey()), lambda: fresh.command("PING")):
+    # A short script: of a long one Redis 7.0 does not even read the end, and may have hung up before its answer.
+    for ask in (lambda: fresh.run(ops.open()), lambda: fresh.command("PING")):
         with pytest.raises(Unreachable, match=r"refuses these credentials \(NOAUTH\)") as caught:
             ask()
         assert caught.value.hint == "Give a password in the URL."
