@@ -27,6 +27,22 @@ _KEYWORDS = frozenset(
 )
 _BUILTINS = frozenset("cjson ipairs math pairs redis string table tonumber tostring type unpack".split())
 _BINDING = re.compile(r"\w+_(?:key|prefix)\Z")
+_ROW = re.compile(r"\| `([^`]+)` \| (\w+) \| ([^|]+) \| ([^|]+) \| ([a-z ]*) \| (\*stays\*)? ?\|")
+
+
+def table() -> dict[str, tuple[str, str, str, str, bool]]:
+    """The data dictionary: key -> type, meaning, bound, who writes it, and whether it may stay when all is drained."""
+    rows = {
+        row[1]: (row[2], row[3], row[4], row[5], bool(row[6]))
+        for row in _ROW.finditer((LUA / "README.md").read_text("utf-8"))
+    }
+    assert len(rows) > 20
+    return rows
+
+
+def family(key: str) -> str:
+    """`ready` of `ready:<queue>:<level>`."""
+    return key.partition(":")[0]
 
 
 def bare(text: str) -> str:

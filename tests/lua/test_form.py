@@ -10,7 +10,19 @@ import pytest
 
 from rqlite_jobs.keys import _DERIVED, _FIXED, NAMESPACES, Keys
 from rqlite_jobs.script import Script, script, verbs
-from tests.lua.source import LUA, READS, WRITES, arguments, assembled, bare, free_names, functions, is_binding
+from tests.lua.source import (
+    LUA,
+    READS,
+    WRITES,
+    arguments,
+    assembled,
+    bare,
+    family,
+    free_names,
+    functions,
+    is_binding,
+    table,
+)
 
 PARTS = sorted(path.name for path in (LUA / "lib").glob("*.lua"))
 FILES = [f"{verb}.lua" for verb in verbs()] + [f"lib/{part}" for part in PARTS]
@@ -21,7 +33,6 @@ KEY_LINE = re.compile(r"local (\w+)_(key|prefix) += KEYS\[(\d+)\] +-- (\w+) +(\S
 ARG_LINE = re.compile(r"local (\w+)(?:, (\w+))? += [^-]*?\bARGV(?:\[(\d+)\]|, (\d+))[^-]*-- \S.*")
 INCLUDE_LINE = re.compile(r" *--- @include lib/(\w+)\.lua")
 CONSTANT_LINE = re.compile(r"local [A-Z_]+(?:, [A-Z_]+)* = \d+(?:, \d+)*(?: +-- .*)?")
-ROW = re.compile(r"\| `([^`]+)` \| (\w+) \| ([^|]+) \| ([^|]+) \| ([a-z ]*) \| (\*stays\*)? ?\|")
 
 
 def text_of(file: str) -> str:
@@ -34,18 +45,6 @@ def block_of(verb: str) -> list[str]:
     first = next(at for at, line in enumerate(lines) if not line.startswith("--"))
     last = next(at for at, line in enumerate(lines) if at > first and not re.match(r"local | {20,}--", line))
     return lines[first:last]
-
-
-def table() -> dict[str, tuple[str, str, str, str]]:
-    """The data dictionary: key -> type, meaning, bound, and who writes it."""
-    rows = {row[1]: (row[2], row[3], row[4], row[5]) for row in ROW.finditer(text_of("README.md"))}
-    assert len(rows) > 20
-    return rows
-
-
-def family(key: str) -> str:
-    """`ready` of `ready:<queue>:<level>`."""
-    return key.partition(":")[0]
 
 
 # The first line.
@@ -267,12 +266,12 @@ def test_a_part_is_one_table_of_its_own_name(part: str) -> None:
 def test_every_function_is_documented_and_takes_five_arguments_at_most(file: str) -> None:
     lines = text_of(file).splitlines()
     for at, line in enumerate(lines):
-        head = re.match(r"(?:local )?function ([\w.]+)\(([^)]*)\)", line)
+        head = re.match(r" *(?:local )?function ([\w.]+)\(([^)]*)\)", line)
         if head:
             above = at - 1
-            while re.match(r"--( |$)", lines[above]):
+            while re.match(r" *--( |$)", lines[above]):
                 above -= 1
-            assert lines[above].startswith("--- "), f"{head[1]} says nothing of itself"
+            assert lines[above].lstrip().startswith("--- "), f"{head[1]} says nothing of itself"
             limit = 7 if head[1] == "settle_other" else 5
             assert len(re.findall(r"\w+", head[2])) <= limit, f"{head[1]} takes more than {limit}"
 
