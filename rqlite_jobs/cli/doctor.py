@@ -1,6 +1,8 @@
 """`rqj doctor`: what is wrong with a server, and what to do about it."""
 
+import shutil
 import sys
+import textwrap
 
 import click
 
@@ -12,6 +14,7 @@ from rqlite_jobs.cli.text import plain, say, say_json
 from rqlite_jobs.inspector import to_json
 
 _COLOURS = {"ok": "green", "warning": "yellow", "error": "red"}
+_MARGIN = 22
 _HELP = """Look for what is wrong with a server.
 
 It looks at the version, eviction policy, memory, persistence, round trip, scripts, rights, and the format of the
@@ -37,8 +40,15 @@ def command(chosen: Chosen) -> None:
         click.echo()
         for finding in findings:
             level = click.style(f"{finding.level:<7}", fg=_COLOURS[finding.level])
-            click.echo(f"{level}  {finding.check:<11}  {plain(finding.found)}")
-            if finding.remedy:
-                click.echo(f"{'':22}{plain(finding.remedy)}")
+            first, *more = [*_lines(finding.found), *_lines(finding.remedy)]
+            click.echo(f"{level}  {finding.check:<11}  {first}")
+            for line in more:
+                click.echo(f"{'':{_MARGIN}}{line}")
     if wrong:
         sys.exit(FAILED)
+
+
+def _lines(text: str) -> list[str]:
+    """A text in lines that fit the terminal beside the names of the checks; in one line where it is no terminal."""
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 1000
+    return textwrap.wrap(plain(text), max(20, width - _MARGIN), break_on_hyphens=False)

@@ -1,6 +1,7 @@
 """The shape of the command line: nouns that are loaded when they are used, and verbs below them."""
 
 import io
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
@@ -64,10 +65,14 @@ class Root(click.Group):
             if isinstance(stream, io.TextIOWrapper):
                 stream.reconfigure(errors="backslashreplace")
         chosen = Chosen(json="--json" in words, debug="--debug" in words)
+        # None lets the stream decide: colours are for terminals.
+        color = False if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" else None
         try:
-            code = super().main(words, prog_name, complete_var, standalone_mode=False, obj=chosen, **extra)
+            code = super().main(
+                words, prog_name, complete_var, standalone_mode=False, obj=chosen, **{"color": color, **extra}
+            )
         except click.exceptions.NoArgsIsHelpError as error:
-            click.echo(error.ctx.get_help() if error.ctx else "", err=True)
+            click.echo(error.ctx.get_help(), err=True)
             code = errors.USAGE
         except Exception as error:
             code = errors.report(error, as_json=chosen.json, debug=chosen.debug)
