@@ -92,7 +92,7 @@ class Proxy:
             thread.start()
 
     def _serve(self, client: socket.socket, upstream: socket.socket) -> None:
-        with suppress(OSError):
+        with suppress(OSError, ValueError):  # a socket that `end` has closed is no number for `select`
             while self._pass(client, upstream):
                 pass
         if all(upstream is not held for held, _ in self._held):
