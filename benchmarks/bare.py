@@ -17,6 +17,17 @@ return redis.call('LPUSH', KEYS[1], unpack(ids))
 """
 
 
+def words_of(request: bytes) -> list[bytes]:
+    """The words of a packed command, behind its first one."""
+    words, at = [], request.index(b"\r\n") + 2
+    while at < len(request):
+        end = request.index(b"\r\n", at)
+        size = int(request[at + 1 : end])
+        words.append(request[end + 2 : end + 2 + size])
+        at = end + 4 + size
+    return words[1:]
+
+
 class Bare:
     """A plain redis-py client, with or without a pool of connections, and nothing of ours around it.
 
@@ -51,11 +62,11 @@ class Bare:
                 args += (f"bare-job-id-{number:08}", b'["crunch_sales",[42]]')
             self._client.evalsha(self._bulk, 2, "bare:queue", "bare:jobs", *args)
 
-    def calls(self, sha: str, keys: Sequence[str], requests: Iterable[Sequence[str | bytes | int]]) -> None:
-        """EVALSHA of any script, with these arguments one after the other."""
-        evalsha, count = self._client.evalsha, len(keys)
-        for args in requests:
-            evalsha(sha, count, *keys, *args)
+    def calls(self, requests: Iterable[Sequence[bytes]]) -> None:
+        """EVALSHA of any script: its hash, the number of keys, and the rest, for each request."""
+        evalsha = self._client.evalsha
+        for sha, count, *words in requests:
+            evalsha(sha.decode(), int(count), *words)
 
     def clear(self) -> None:
         """Drop what was pushed."""

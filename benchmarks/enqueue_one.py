@@ -3,12 +3,10 @@
 import uuid
 from collections.abc import Callable
 
-from bare import Bare
+from bare import Bare, words_of
 from bookstore import Bookstore
 from report import Report, rate
 from server import Server
-
-from rqlite_jobs.script import script
 
 
 def main() -> None:
@@ -32,13 +30,13 @@ def main() -> None:
                 shop.crunch_once.enqueue(-1)
 
         def own() -> Callable[[], None]:
-            """The calls that `plain` makes, each argument of them ready to be sent."""
-            made = [
+            """The very calls that `plain` makes, every word of them ready to be sent."""
+            calls = (
                 shop.app.operations.enqueue([shop.crunch.prepare((book_id,), {})]) for book_id in range(n)
-            ]
-            requests = [("bare-lane", uuid.uuid4().hex[:16], *call.args) for call in made]
-            sha, keys = script(made[0].verb).sha, made[0].keys.names
-            return lambda: bare.calls(sha, keys, requests)
+            )
+            packed = [shop.app.caller.pack(call, "bare-lane", uuid.uuid4().hex[:16]) for call in calls]
+            requests = [words_of(request) for request in packed]
+            return lambda: bare.calls(requests)
 
         bare.trips(n)
         plain()
@@ -51,10 +49,11 @@ def main() -> None:
             report.add("enqueue with a lock", "jobs/s", rate(n, locked))
             report.add("enqueue, refused as a duplicate", "jobs/s", rate(n, refused))
         report.ratio("enqueue / empty script", "enqueue", "EVALSHA of an empty script")
-        report.ratio("enqueue / HSET and LPUSH", "enqueue", "EVALSHA of HSET and LPUSH")
+        least = report.ratio("enqueue / HSET and LPUSH", "enqueue", "EVALSHA of HSET and LPUSH")
         report.ratio("enqueue / held connection", "enqueue", "the same, on one held connection")
-        ratio = report.ratio("enqueue / our own script", "enqueue", "EVALSHA of our own script")
-        report.bar("one by one, of what a bare EVALSHA loop reaches", ratio, ">=", 0.8)
+        own_script = report.ratio("enqueue / our own script", "enqueue", "EVALSHA of our own script")
+        report.bar("one by one, of a bare loop that stores as little as it can", least, ">=", 0.8)
+        report.bar("one by one, of a bare loop of the same script", own_script, ">=", 0.8)
         report.end(server.version)
 
 
