@@ -4,7 +4,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 from rqlite_jobs.cli.chosen import Chosen
 from rqlite_jobs.cli.consent import Consent
@@ -59,7 +59,7 @@ class Told:
     done: bool = False
 
 
-def do(deed: Deed, target: Target, chosen: Chosen, consent: Consent, jobs: Iterable[Job[Any]]) -> None:
+def do(deed: Deed, target: Target, chosen: Chosen, consent: Consent, jobs: Iterable[Job[Any]]) -> NoReturn:
     """Do it to all jobs that are in a state for it, and leave with the exit code that tells of the others.
 
     Raises:

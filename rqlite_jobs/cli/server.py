@@ -32,7 +32,7 @@ def command() -> None:
 @chosen
 def status(chosen: Chosen) -> None:
     """Show the embedded server."""
-    server, folder = _embedded()
+    server, folder = _embedded(chosen)
     found = server.status()
     if chosen.json:
         say_json({"running": found is not None, "data_dir": str(folder), **(to_json(found) if found else {})})
@@ -60,12 +60,12 @@ def status(chosen: Chosen) -> None:
 @chosen
 def stop(chosen: Chosen) -> None:
     """Stop the embedded server."""
-    server, folder = _embedded()
+    server, folder = _embedded(chosen)
     stopped = server.stop()
     if chosen.json:
         say_json({"stopped": stopped, "data_dir": str(folder)})
     else:
-        say(f"{'stopped' if stopped else 'There was no'} embedded server of {folder}")
+        say(f"{'stopped the' if stopped else 'There was no'} embedded server of {folder}")
 
 
 @command.command(
@@ -75,7 +75,7 @@ def stop(chosen: Chosen) -> None:
 @chosen
 def url(chosen: Chosen) -> None:
     """Print the address of the embedded server."""
-    server, folder = _embedded()
+    server, folder = _embedded(chosen)
     found = server.url()
     if chosen.json:
         say_json({"url": found, "data_dir": str(folder)})
@@ -83,10 +83,13 @@ def url(chosen: Chosen) -> None:
         say(found)
 
 
-def _embedded() -> "tuple[Embedded, Path]":
+def _embedded(chosen: Chosen) -> "tuple[Embedded, Path]":
+    """The embedded server that is meant: of an address embedded://<dir>, else of the setting data_dir."""
     from rqlite_jobs.config import Settings
     from rqlite_jobs.embedded import Embedded
 
     Embedded.announce = False
-    settings = Settings.load()
-    return Embedded(settings.data_dir, allowed=settings.embedded), settings.data_dir
+    settings = Settings.load(flags={"url": chosen.url})
+    scheme, _, rest = (settings.url or "").partition("://")
+    folder = Path(rest).expanduser() if scheme == "embedded" and rest else settings.data_dir
+    return Embedded(folder, allowed=settings.embedded), folder
