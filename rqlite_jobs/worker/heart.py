@@ -133,7 +133,9 @@ class Heart:
                 Exception
             ) as error:  # whatever it is, the heart must not stop: its lease carries running jobs
                 self._outage.failed(error)
-                self._next_beat_s = self._clock() + self._outage.pause_s(self._failures)
+                # Never longer than a beat: a server that is back gives every worker one lease to be heard of again.
+                pause_s = min(self._outage.pause_s(self._failures), self._settings.beat_ms / 1000)
+                self._next_beat_s = self._clock() + pause_s
                 self._failures += 1
             else:
                 self._outage.over()

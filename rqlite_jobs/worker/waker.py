@@ -94,7 +94,7 @@ class Waker:
     def _listen(self, listen_s: float) -> None:
         if self._address.fake:
             listen_s = min(listen_s, FAKE_LISTEN_S)
-        connection = self._connection
+        kept = connection = self._connection
         if connection is None:
             # Its own connection, for it hangs in a blocking command; it outwaits that by the usual timeout.
             connection = self._address.connection(LISTEN_S + TIMEOUT_S)
@@ -111,9 +111,11 @@ class Waker:
         except BaseException as error:
             self._connection = None
             connection.disconnect()
-            if self._stopped or self._was_interrupted(error):
+            if self._was_interrupted(error) or self._stopped:
                 return
-            raise
+            # One kept from before may be of a server that is long gone: the turn that follows shall tell.
+            if kept is None or not isinstance(error, Exception):
+                raise
 
     def _interrupt(self) -> None:
         # Shutting the socket down is the one thing that ends a blocking read at once; CLIENT UNBLOCK would
