@@ -8,6 +8,7 @@ import contextlib
 import logging
 import random
 import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -61,7 +62,6 @@ class Child:
         self._waker = Waker(app.address, app.keys, lambda: self.heart.queues)
         self._flush_turn = self._new_turn()
         self._heart_loop = Loop("rqj-heart", self.heart.tick)
-        self._threads: list[threading.Thread] = []
         self._living = 0
         self._guard = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -79,11 +79,12 @@ class Child:
             self._settings.concurrency,
         )  # fmt: skip
         self._heart_loop.start()
+        serving = {f"rqj-slot-{number + 1}": self._serve_slot for number in range(self._settings.concurrency)}
         if any(handler.is_async for handler in self._app.handlers.values()):
-            self._spawn("rqj-loop", self._serve_loop)
-        else:
-            for number in range(self._settings.concurrency):
-                self._spawn(f"rqj-slot-{number + 1}", self._serve_slot)
+            serving = {"rqj-loop": self._serve_loop}
+        self._living = len(serving)  # before the first begins: it may have ended before the second does
+        for name, serve in serving.items():
+            self._spawn(name, serve)
 
     def stop(self) -> None:
         """Claim nothing more, and end when what runs has ended."""
@@ -102,16 +103,17 @@ class Child:
     def leave(self) -> bool:
         """Settle what has ended, hand everything else back, end the lease; False if handlers still run here."""
         all_ended = self._ended.is_set()
-        if self._loop is not None and self._turner is not None and not all_ended:
-            self._loop.call_soon_threadsafe(self._turner.cancel)
+        if not all_ended and self._turner is not None:
+            self._on_loop(self._turner.cancel)
             all_ended = self._ended.wait(1.0)
         self._heart_loop.stop()
         self._waker.stop()
         worker = self.heart.worker
         try:
             self._holdings.hand_back_all()
-            if self._holdings.waiting:
-                self._flush()
+            failures = 0
+            while failures < 2 and (self._holdings.waiting or self._flush_turn.owes):
+                failures += not self._flush()
             left = 1
             while worker and left:
                 _, left = self._call(self._app.operations.leave(worker, self.heart.queues))
@@ -156,12 +158,13 @@ class Child:
             self._waker.stop()
         else:
             self._waker.rouse()
-        loop, turner = self._loop, self._turner
-        if loop is not None and turner is not None and not loop.is_closed():
-            try:
-                loop.call_soon_threadsafe(turner.rouse)
-            except RuntimeError:
-                return  # it closed in between: there is nobody to rouse
+        if self._turner is not None:
+            self._on_loop(self._turner.rouse)
+
+    def _on_loop(self, act: Callable[[], None]) -> None:
+        assert self._loop is not None
+        with contextlib.suppress(RuntimeError):  # it is closed by now: there is nobody to act upon
+            self._loop.call_soon_threadsafe(act)
 
     def _drained(self) -> None:
         if self._burst and self._holdings.idle:
@@ -179,10 +182,7 @@ class Child:
                     if self._living == 0:
                         self._ended.set()
 
-        self._living += 1
-        thread = threading.Thread(target=run, name=name, daemon=True)
-        self._threads.append(thread)
-        thread.start()
+        threading.Thread(target=run, name=name, daemon=True).start()
 
     def _serve_slot(self) -> None:
         slot = Slot(
@@ -191,9 +191,12 @@ class Child:
         )  # fmt: skip
         while True:
             wait_s = slot.step()
-            if self._stopping.is_set() and wait_s and not self._holdings.waiting:
-                return
-            if slot.idle and self._open():
+            if self._stopping.is_set() and wait_s:
+                if not self._holdings.waiting and not slot.owes:
+                    return
+                if not slot.idle:
+                    time.sleep(wait_s)  # the server is away: what has ended here is told when it is back
+            elif slot.idle and self._open():
                 self._drained()
                 try:
                     self._waker.wait(wait_s)

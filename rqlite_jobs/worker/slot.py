@@ -59,6 +59,11 @@ class Slot:
         self.idle = False
         """Did the last step find nothing to do?"""
 
+    @property
+    def owes(self) -> bool:
+        """Are outcomes on their way in a turn of this slot that is not answered yet? It must not end before."""
+        return self._turn.owes
+
     def step(self) -> float:
         """Do one thing; answers in how many seconds to be called again, 0 for at once.
 

@@ -41,6 +41,12 @@ class Turn:
         self.next_due_ms = -1
         """In how many ms the next scheduled job is due, as of the last answer; -1 if there is none."""
 
+    @property
+    def owes(self) -> bool:
+        """Are outcomes on their way whose answer has not come?"""
+        asked = self._asked
+        return asked is not None and bool(asked.settlements) and asked.worker == self._heart.worker
+
     def ask(self, start_max: int, hand_max: int = 0, last_idle: bool = False) -> Call[Turned]:
         """The call to send: a new one, or the one that was not answered yet.
 

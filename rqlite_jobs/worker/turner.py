@@ -99,14 +99,18 @@ class Turner:
             task.cancel()
 
     def _goes_on(self) -> bool:
-        return bool(not self._stopping() or self._tasks or self._holdings.waiting)
+        return bool(not self._stopping() or self._tasks or self._unsettled)
+
+    @property
+    def _unsettled(self) -> bool:
+        return self._holdings.waiting or self._turn.owes
 
     async def _step(self) -> float:
         free = self._concurrency - len(self._tasks) if self._open() else 0
         if free and not self._heart.sure:
             return self._outage.pause_s(2)
         heard, self._heard = self._heard, False
-        if not free and not heard and not self._holdings.waiting:
+        if not free and not heard and not self._unsettled:
             return LOOK_S
         call = self._turn.ask(free, last_idle=free > 0)
         try:
