@@ -12,9 +12,11 @@ from rqlite_jobs.app import App
 from rqlite_jobs.backoff import Retry
 from rqlite_jobs.codec import Malformed, Payload, decode
 from rqlite_jobs.durations import to_text
+from rqlite_jobs.errors import RqjError
 from rqlite_jobs.handler import Handler
 from rqlite_jobs.operations import Settlement
 from rqlite_jobs.worker import outcome
+from rqlite_jobs.worker.trace import describe
 
 log = logging.getLogger("rqlite_jobs.worker")
 
@@ -67,14 +69,14 @@ class Executor:
             args, kwargs = handler.bind_payload(payload)
             wire = payload.options.get("r")
             retry = self._app.retry_of(handler) if wire is None else Retry.from_wire(wire)
-        except Exception as error:  # restoring a dataclass or model runs code of the app
+        except (
+            BaseException
+        ) as error:  # restoring a dataclass or model runs code of the app, which may even exit
+            why = str(error) if isinstance(error, RqjError | Malformed) else describe(error)[0]
             log.error(
-                "job %s (%s) is buried: its arguments do not fit the handler: %s",
-                claim.id,
-                payload.name,
-                error,
+                "job %s (%s) is buried: its arguments do not fit the handler: %s", claim.id, payload.name, why
             )
-            return outcome.malformed(claim, f"its arguments do not fit the handler {payload.name!r}: {error}")
+            return outcome.malformed(claim, f"its arguments do not fit the handler {payload.name!r}: {why}")
         return Run(claim, handler, args, kwargs, retry)
 
     def execute(self, claim: Claim) -> Settlement:
@@ -118,7 +120,9 @@ class Executor:
             )  # fmt: skip
         elif settled.word == "bury":
             log.error("job %s (%s) is dead: %s", claim.id, name, settled.error[:500])
-        error.__traceback__ = None  # its frames hold the arguments, and sometimes the whole request
+        # Its frames hold the arguments, and sometimes the whole request. (Not by assignment: a frozen dataclass
+        # that is an exception refuses that.)
+        BaseException.with_traceback(error, None)
         return settled
 
     def _report_unknown(self, claim: Claim, payload: Payload) -> None:

@@ -60,6 +60,6 @@ def handed_back(claim: Claim) -> Settlement:
 def _delay_ms(retry: Retry, failures: int, error: BaseException, rng: random.Random) -> int:
     try:
         return retry.delay_ms(failures, error, rng)
-    except Exception:
-        # A policy's own function failed. The job must not be lost for it, and its own error is the one to keep.
+    except BaseException:
+        # A policy's own function exits. The job must not be lost for it, and its own error is the one to keep.
         return Retry().delay_ms(failures, None, rng)
