@@ -70,6 +70,7 @@ class Caller(Requests):
                 answer = refusal(error)
                 if answer is None:
                     connection.disconnect()
+                    self.connections.close()  # those at rest were of the same server, and would fail one by one
                     pause_s = request.lost(error, sent=sent)
                 else:
                     self._settle(connection, answer)
@@ -108,6 +109,7 @@ class Caller(Requests):
                 answer = refusal(error)
                 if answer is None:
                     connection.disconnect()
+                    self.connections.close()  # those at rest were of the same server, and would fail one by one
                     pause_s = request.lost(error, sent=sent)
                 else:
                     self._settle(connection, answer)
@@ -159,6 +161,7 @@ class AsyncCaller(Requests):
                 answer = refusal(error)
                 if answer is None:
                     await connection.disconnect()
+                    await self.connections.aclose()
                     pause_s = request.lost(error, sent=sent)
                 else:
                     await self._settle(connection, answer)
@@ -188,6 +191,7 @@ class AsyncCaller(Requests):
                 answer = refusal(error)
                 if answer is None:
                     await connection.disconnect()
+                    await self.connections.aclose()
                     pause_s = request.lost(error, sent=sent)
                 else:
                     await self._settle(connection, answer)

@@ -43,7 +43,14 @@ class Connections:
     def take_async(self) -> Any:
         """An async connection of the running loop."""
         resting = self._awaiting.get(asyncio.get_running_loop())
-        return resting.pop() if resting else self.address.async_connection()
+        if not resting:
+            return self.address.async_connection()
+        connection = resting.pop()
+        # The server hung up meanwhile, and the loop has noticed: it is made anew, without a request lost on it.
+        reader = getattr(connection, "_reader", None)
+        if reader is not None and getattr(reader, "at_eof", bool)():
+            connection._close()
+        return connection
 
     def give_async(self, connection: Any) -> None:
         """Give back an async connection to the running loop."""
