@@ -40,6 +40,7 @@ class Waker:
         self._idle = 0
         self._stopped = False
         self._connection: Any = None
+        self._failures = 0
 
     def wait(self, longest_s: float) -> None:
         """Wait until there may be something to do.
@@ -49,7 +50,7 @@ class Waker:
                 Whoever knows of one keeps that time, whether it listens or not.
 
         Raises:
-            redis.RedisError, OSError: the server went away.
+            redis.RedisError, OSError: listening failed, and not for the first time in a row.
         """
         until_s = time.monotonic() + longest_s
         with self._guard:
@@ -94,7 +95,7 @@ class Waker:
     def _listen(self, listen_s: float) -> None:
         if self._address.fake:
             listen_s = min(listen_s, FAKE_LISTEN_S)
-        kept = connection = self._connection
+        connection = self._connection
         if connection is None:
             # Its own connection, for it hangs in a blocking command; it outwaits that by the usual timeout.
             connection = self._address.connection(LISTEN_S + TIMEOUT_S)
@@ -113,9 +114,13 @@ class Waker:
             connection.disconnect()
             if self._was_interrupted(error) or self._stopped:
                 return
-            # One kept from before may be of a server that is long gone: the turn that follows shall tell.
-            if kept is None or not isinstance(error, Exception):
+            # If the server is away, the turn that follows at once tells it better; and a connection that was kept
+            # may be of a server that is long gone.
+            self._failures += 1
+            if self._failures > 1 or not isinstance(error, Exception):
                 raise
+        else:
+            self._failures = 0
 
     def _interrupt(self) -> None:
         # Shutting the socket down is the one thing that ends a blocking read at once; CLIENT UNBLOCK would

@@ -133,14 +133,13 @@ def test_stopping_in_any_moment_ends_the_wait_at_once(real_server: Server) -> No
         assert waiting.took_s < 2
 
 
-def test_a_server_that_goes_away_is_an_error_and_comes_back(spawn: Spawn) -> None:
+def test_a_server_that_goes_away_is_an_error_the_second_time_and_comes_back(spawn: Spawn) -> None:
     server = spawn()
     waker = Waker(Address.parse(server.url), KEYS, lambda: ["a"])
     waiting = Waiting(waker)
     listens(server)
     server.kill()
-    waiting.join(10)
-    assert isinstance(waiting.error, redis.RedisError | OSError)
+    waiting.over()  # the turn that follows will tell
     with pytest.raises((redis.RedisError, OSError)):
         waker.wait(INF)
     server.start()
@@ -155,6 +154,7 @@ def test_a_server_that_goes_away_is_an_error_and_comes_back(spawn: Spawn) -> Non
 def test_a_key_of_another_type_is_an_error_and_no_busy_loop(waker: Waker, real_server: Server) -> None:
     with real_server.client() as client:
         client.set(KEYS.wake("a"), "x")
+    waker.wait(INF)
     with pytest.raises(redis.ResponseError):
         waker.wait(INF)
 
