@@ -69,9 +69,8 @@ class Executor:
             args, kwargs = handler.bind_payload(payload)
             wire = payload.options.get("r")
             retry = self._app.retry_of(handler) if wire is None else Retry.from_wire(wire)
-        except (
-            BaseException
-        ) as error:  # restoring a dataclass or model runs code of the app, which may even exit
+        except BaseException as error:
+            # Restoring a dataclass or model runs code of the app, which may even exit.
             why = str(error) if isinstance(error, RqjError | Malformed) else describe(error)[0]
             log.error(
                 "job %s (%s) is buried: its arguments do not fit the handler: %s", claim.id, payload.name, why

@@ -6,6 +6,7 @@ import os
 import random
 import socket
 import string
+import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -71,6 +72,7 @@ class Heart:
         self._clock = clock
         self._rng = rng or random.Random()
         self._changed = changed
+        self._guard = threading.Lock()
         self._confirmed_s = float("-inf")
         self._next_beat_s = 0.0
         self._failures = 0
@@ -83,7 +85,16 @@ class Heart:
     @property
     def sure(self) -> bool:
         """Is the lease certainly still running?"""
-        return self._clock() < self._confirmed_s + self._settings.lease_ms / 1000
+        return self.recent(self._confirmed_s)
+
+    @property
+    def now_s(self) -> float:
+        """The time by which `recent` goes."""
+        return self._clock()
+
+    def recent(self, since_s: float) -> bool:
+        """Is it less than a lease ago?"""
+        return self._clock() < since_s + self._settings.lease_ms / 1000
 
     def register(self) -> None:
         """Get a lease under a new id.
@@ -110,9 +121,10 @@ class Heart:
 
     def lose(self, worker: str) -> None:
         """The lease of `worker` is gone: forget what was held under it. The next tick registers anew."""
-        if worker != self.worker:
-            return
-        self.worker = ""
+        with self._guard:
+            if not worker or worker != self.worker:
+                return
+            self.worker = ""
         self._confirmed_s = float("-inf")
         self._next_beat_s = 0.0
         dropped = self._holdings.drop()
@@ -129,9 +141,8 @@ class Heart:
         if now_s >= self._next_beat_s:
             try:
                 self._beat(now_s)
-            except (
-                Exception
-            ) as error:  # whatever it is, the heart must not stop: its lease carries running jobs
+            except Exception as error:
+                # Whatever it is, the heart must not stop: its lease carries running jobs.
                 self._outage.failed(error)
                 # Never longer than a beat: a server that is back gives every worker one lease to be heard of again.
                 pause_s = min(self._outage.pause_s(self._failures), self._settings.beat_ms / 1000)
@@ -158,9 +169,11 @@ class Heart:
             self.lose(worker)
             self.register()
             return
-        self._confirm(sent_s, beat.queues)
         if beat.recovered:
             log.warning("%d jobs of workers that died are back in their queues", beat.recovered)
+        if worker != self.worker:
+            return  # a turn was told meanwhile that it is lost, and this beat says nothing of a new one
+        self._confirm(sent_s, beat.queues)
         # The earliest other lease is looked after when it ends, by whoever beats first then.
         next_s = settings.beat_ms / 1000
         if beat.next_end_ms:

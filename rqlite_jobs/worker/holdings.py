@@ -37,12 +37,22 @@ class Holdings:
         self._hand: deque[Claim] = deque()
         self._ended: list[Settlement] = []
         self._turning = 0
+        self.era = 0
+        """Counts the leases that were lost: what was claimed in an earlier era is not received any more."""
         self._touched_s = 0.0
         self._mean_s = 1.0
 
-    def receive(self, claims: Sequence[Claim], to_start: int = 1) -> list[Claim]:
-        """Take over claimed jobs: the first `to_start` are answered, to be started at once, the rest lies in hand."""
+    def receive(self, claims: Sequence[Claim], to_start: int = 1, era: int | None = None) -> list[Claim]:
+        """Take over claimed jobs: the first `to_start` are answered, to be started at once, the rest lies in hand.
+
+        Args:
+            claims: the jobs.
+            to_start: how many are to be started.
+            era: the one in which they were asked for; in a later one they are somebody else's. None: this one.
+        """
         with self._guard:
+            if era is not None and era != self.era:
+                return []
             for claim in claims:
                 self._held[claim.id] = claim
             self._hand.extend(claims[to_start:])
@@ -50,6 +60,14 @@ class Holdings:
         if len(claims) > to_start:
             self._on_hand()
         return list(claims[:to_start])
+
+    def refuse(self, claims: Sequence[Claim], era: int) -> None:
+        """Take over jobs that were asked for in an era, but too long ago, only to hand them back."""
+        with self._guard:
+            if era == self.era:
+                self._held.update((claim.id, claim) for claim in claims)
+                # The last first, so that at the head of the queue the first of them is first again.
+                self._ended.extend(outcome.handed_back(claim) for claim in reversed(claims))
 
     def next_in_hand(self) -> Claim | None:
         """A job from the hand, to be started now; None if it is empty."""
@@ -117,6 +135,7 @@ class Holdings:
         with self._guard:
             dropped = list(self._held.values())
             self._held, self._hand, self._ended = {}, deque(), []
+            self.era += 1
             return dropped
 
     def hand_room(self) -> int:

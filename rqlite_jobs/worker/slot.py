@@ -93,7 +93,6 @@ class Slot:
         claims_wanted = self._open()
         if claims_wanted and not self._heart.sure:
             # Whatever it claimed now it could not start. The heart is told, and beats as soon as it can.
-            self.idle = not self._holdings.waiting
             return self._wait_for_heart()
         hand_max = self._holdings.hand_room() if claims_wanted else 0
         call = self._turn.ask(1 if claims_wanted else 0, hand_max, claims_wanted and self._last_idle())
@@ -108,7 +107,8 @@ class Slot:
         self._failures = 0
         self._begin, left = self._turn.answered(turned)
         # What is left is for others, if this one may not claim.
-        self.idle = not self._begin and not (left and claims_wanted)
+        more = claims_wanted and (left or self._turn.void)
+        self.idle = not (self._begin or more or self._holdings.waiting)
         if not self.idle:
             return 0.0
         due_ms = self._turn.next_due_ms

@@ -17,6 +17,8 @@ class _Asked:
     call: Call[Turned]
     settlements: list[Settlement]
     worker: str
+    era: int
+    asked_s: float
     start_max: int
 
 
@@ -40,6 +42,8 @@ class Turn:
         self._asked: _Asked | None = None
         self.next_due_ms = -1
         """In how many ms the next scheduled job is due, as of the last answer; -1 if there is none."""
+        self.void = False
+        """Was the last answer for a lease that is gone? Then it does not say that there is nothing to do."""
 
     @property
     def owes(self) -> bool:
@@ -55,22 +59,17 @@ class Turn:
             hand_max: how many more may lie in hand.
             last_idle: no other slot of this worker waits for a wake-up.
         """
-        asked = self._asked
-        if asked is not None and asked.worker != self._heart.worker:
+        # First whose turn it is, then the era: in between the lease may be lost, and then the server gives nothing.
+        worker, era, asked = self._heart.worker, self._holdings.era, self._asked
+        if asked is not None and asked.worker != worker:
             self._over()  # its lease is lost, and its outcomes with it
             asked = None
         if asked is None:
-            settlements = self._holdings.take_ended()
+            asked_s, settlements = self._heart.now_s, self._holdings.take_ended()
             call = self._operations.turn(
-                self._heart.worker,
-                self._nonce(),
-                self._heart.queues,
-                settlements,
-                start_max,
-                hand_max,
-                last_idle,
+                worker, self._nonce(), self._heart.queues, settlements, start_max, hand_max, last_idle
             )
-            self._asked = asked = _Asked(call, settlements, self._heart.worker, start_max)
+            self._asked = asked = _Asked(call, settlements, worker, era, asked_s, start_max)
         return asked.call
 
     def unanswered(self) -> None:
@@ -89,13 +88,17 @@ class Turn:
                         "job %s ended here, but its lease was lost before: the outcome is not recorded", id_
                     )
             self._holdings.settled(asked.settlements)
-            if asked.worker != self._heart.worker:
-                return [], False
+            self.void = not turned.registered or asked.worker != self._heart.worker
             if not turned.registered:
                 self._heart.lose(asked.worker)
+            if self.void:
                 return [], False
             self.next_due_ms = max(turned.next_due_ms - turned.now_ms, 0) if turned.next_due_ms else -1
-            return self._holdings.receive(turned.claims, asked.start_max), turned.left
+            if not self._heart.recent(asked.asked_s):
+                # A beat of ours may have given them back meanwhile, as claims that nobody had heard of.
+                self._holdings.refuse(turned.claims, asked.era)
+                return [], True
+            return self._holdings.receive(turned.claims, asked.start_max, asked.era), turned.left
         finally:
             self._over()
 

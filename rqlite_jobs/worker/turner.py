@@ -129,7 +129,7 @@ class Turner:
             task.add_done_callback(self._ended)
         if free <= len(claims):
             return LOOK_S
-        if left:
+        if left or self._turn.void:
             return 0.0
         if self._holdings.idle:
             self._drained()
