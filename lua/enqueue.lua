@@ -1,5 +1,5 @@
 #!lua
---- Store new jobs, each unless its lock is held. One job is a list of one.
+--- Store new jobs, each unless its lock is held. One job is a list of one; `push` is the short way for a plain one.
 -- Answers with the server's time in ms where every job was enqueued as asked (the usual case), else with
 -- {now_ms, {outcome, id, state, holder_id, holder's record}, ...}, one for each job, in order:
 --   enqueued   stored; ready, or scheduled
@@ -57,27 +57,6 @@ if kept then
 end
 
 local now_text = clock.text(clock.now_ms)
-
--- One plain job that is due now: what a web request waits for. It needs a fifth of what the rest of this script
--- makes for itself, and says the same with fewer commands.
-if #items == items_at + ITEM - 1 and items[items_at + 3] == '' and items[items_at + 4] == ''
-  and #items[#items] <= record.inline_max then
-  local id, queue, level = items[items_at], items[items_at + 1], items[items_at + 2]
-  if redis.call('HSETNX', jobs_key, id, record.text(queue, level, now_text, '', items[#items])) == 0 then
-    return redis.error_reply('RQJ_ID a job with the id ' .. id .. ' exists already')
-  end
-  local length = redis.pcall('LPUSH', ready_prefix .. queue .. ':' .. level, id)
-  if type(length) ~= 'number' then
-    redis.call('HDEL', jobs_key, id) -- the one write so far
-    return redis.error_reply('RQJ_TYPE a key of the queue ' .. queue .. ' has a foreign type')
-  end
-  local wake_key = wake_prefix .. queue
-  if redis.pcall('LLEN', wake_key) == 0 then redis.call('LPUSH', wake_key, '1') end
-  if length == 1 then redis.call('HSETNX', queues_key, queue, '0') end -- else others wait there: it is known
-  totals.add('enqueued', 1)
-  lane.keep(now_text)
-  return clock.now_ms
-end
 
 --- @include lib/batch.lua
 --- @include lib/ready.lua

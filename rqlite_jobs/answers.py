@@ -8,13 +8,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from msgspec import Struct
+
 from rqlite_jobs.job import NewJob
 from rqlite_jobs.lock import MODE_OF
 from rqlite_jobs.snapshot import Snapshot
 
 
-@dataclass(frozen=True, slots=True)
-class Enqueued:
+class Enqueued(Struct, frozen=True):
     """The answer to one enqueued job.
 
     Attributes:
@@ -34,8 +35,7 @@ class Enqueued:
     now_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(Struct, frozen=True):
     """A job that a worker was given.
 
     Attributes:

@@ -1,8 +1,10 @@
 """One call of a script, as a value: what is sent, and how the reply is read."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Generic, Literal, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from rqlite_jobs.keys import ScriptKeys
 
@@ -10,8 +12,7 @@ T = TypeVar("T")
 Arg = str | bytes | int
 
 
-@dataclass(frozen=True, slots=True)
-class Call(Generic[T]):
+class Call(Struct, Generic[T], frozen=True):
     """One call of a script.
 
     Attributes:

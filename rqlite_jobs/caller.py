@@ -55,34 +55,8 @@ class Caller(Requests):
             ServerFull, ServerReadOnly: the server refused it whole.
             ScriptFailed: the script stopped with an error; tells the file and line in `lua/`.
         """
-        import redis
-
-        request = Request(self, call, patient, self._clock)
-        while True:
-            connection, sent = self.connections.take(), False
-            try:
-                connection.connect()
-                packed = request.packed()
-                sent = True
-                connection.send_packed_command(packed)
-                reply = connection.read_response(disable_decoding=True)
-            except (redis.RedisError, OSError) as error:
-                answer = refusal(error)
-                if answer is None:
-                    connection.disconnect()
-                    self.connections.close()  # those at rest were of the same server, and would fail one by one
-                    pause_s = request.lost(error, sent=sent)
-                else:
-                    self._settle(connection, answer)
-                    pause_s = request.refused(answer, sent=sent)
-            except BaseException:
-                connection.disconnect()
-                raise
-            else:
-                self.connections.give(connection)
-                return request.answered(reply)
-            if pause_s:
-                self._sleep(pause_s)
+        answer: T = self._send(Request(self, call, patient, self._clock))
+        return answer
 
     def command(self, *words: str | int, again: bool = False) -> Any:
         """Send a plain command and give back the raw reply; for what no script can do.
@@ -95,32 +69,41 @@ class Caller(Requests):
             Unreachable: the server did not answer.
             RqjError: it refused; ServerFull, ServerReadOnly where that is why.
         """
+        return self._send(PlainRequest(self, words, again, self._clock))
+
+    def _send(self, request: Request[T] | PlainRequest) -> Any:
         import redis
 
-        request = PlainRequest(self, words, again, self._clock)
         while True:
-            connection, sent = self.connections.take(), False
+            connection, sent = self.connections.resting(), False
             try:
-                connection.connect()
+                if connection is None:
+                    connection = self.connections.address.connection()
+                    connection.connect()
+                packed = (request.packed(),)
                 sent = True
-                connection.send_command(*words)
+                connection.send_packed_command(packed, check_health=False)
                 reply = connection.read_response(disable_decoding=True)
             except (redis.RedisError, OSError) as error:
                 answer = refusal(error)
-                if answer is None:
+                if answer is None or not sent:
                     connection.disconnect()
+                if answer is None:
                     self.connections.close()  # those at rest were of the same server, and would fail one by one
                     pause_s = request.lost(error, sent=sent)
                 else:
-                    self._settle(connection, answer)
+                    if sent:
+                        self._settle(connection, answer)
                     pause_s = request.refused(answer, sent=sent)
             except BaseException:
-                connection.disconnect()
+                if connection is not None:
+                    connection.disconnect()
                 raise
             else:
                 self.connections.give(connection)
-                return reply
-            self._sleep(pause_s)
+                return request.answered(reply)
+            if pause_s:
+                self._sleep(pause_s)
 
     def _settle(self, connection: Any, error: "redis.RedisError") -> None:
         # Behind the same name there may be another primary by now, so this connection is not kept.
@@ -146,63 +129,46 @@ class AsyncCaller(Requests):
 
     async def run(self, call: Call[T], *, patient: bool = True) -> T:
         """Send a call and read its answer; see `Caller.run`."""
+        answer: T = await self._send(Request(self, call, patient, self._clock))
+        return answer
+
+    async def command(self, *words: str | int, again: bool = False) -> Any:
+        """Send a plain command; see `Caller.command`."""
+        return await self._send(PlainRequest(self, words, again, self._clock))
+
+    async def _send(self, request: Request[T] | PlainRequest) -> Any:
         import redis
 
-        request = Request(self, call, patient, self._clock)
         while True:
-            connection, sent = self.connections.take_async(), False
+            connection, sent = self.connections.resting_async(), False
             try:
-                await connection.connect()
-                packed = request.packed()
+                if connection is None:
+                    connection = self.connections.address.async_connection()
+                    await connection.connect()
+                packed = (request.packed(),)
                 sent = True
-                await connection.send_packed_command(packed)
+                await connection.send_packed_command(packed, check_health=False)
                 reply = await connection.read_response(disable_decoding=True)
             except (redis.RedisError, OSError) as error:
                 answer = refusal(error)
-                if answer is None:
+                if answer is None or not sent:
                     await connection.disconnect()
+                if answer is None:
                     await self.connections.aclose()
                     pause_s = request.lost(error, sent=sent)
                 else:
-                    await self._settle(connection, answer)
+                    if sent:
+                        await self._settle(connection, answer)
                     pause_s = request.refused(answer, sent=sent)
             except BaseException:
-                await connection.disconnect(nowait=True)
+                if connection is not None:
+                    await connection.disconnect(nowait=True)
                 raise
             else:
                 self.connections.give_async(connection)
                 return request.answered(reply)
             if pause_s:
                 await self._sleep(pause_s)
-
-    async def command(self, *words: str | int, again: bool = False) -> Any:
-        """Send a plain command; see `Caller.command`."""
-        import redis
-
-        request = PlainRequest(self, words, again, self._clock)
-        while True:
-            connection, sent = self.connections.take_async(), False
-            try:
-                await connection.connect()
-                sent = True
-                await connection.send_command(*words)
-                reply = await connection.read_response(disable_decoding=True)
-            except (redis.RedisError, OSError) as error:
-                answer = refusal(error)
-                if answer is None:
-                    await connection.disconnect()
-                    await self.connections.aclose()
-                    pause_s = request.lost(error, sent=sent)
-                else:
-                    await self._settle(connection, answer)
-                    pause_s = request.refused(answer, sent=sent)
-            except BaseException:
-                await connection.disconnect(nowait=True)
-                raise
-            else:
-                self.connections.give_async(connection)
-                return reply
-            await self._sleep(pause_s)
 
     async def _settle(self, connection: Any, error: "redis.RedisError") -> None:
         if said(error).startswith(READ_ONLY):

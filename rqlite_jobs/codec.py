@@ -6,11 +6,11 @@ nothing in it makes a class be looked up (values that JSON does not know: tags.p
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import msgspec
+from msgspec import Struct, field
 
 from rqlite_jobs import models, tags
 from rqlite_jobs.errors import PayloadTooLarge, UnserializableArguments, shown
@@ -26,8 +26,7 @@ class Malformed(ValueError):
     """A payload that this library cannot have written."""
 
 
-@dataclass(frozen=True, slots=True)
-class Payload:
+class Payload(Struct, frozen=True):
     """What a payload says: the job's name, the arguments of the call, and options for the worker.
 
     `args` and `kwargs` may hold `models.Unbuilt` until `Shape.restore` has seen them.

@@ -30,27 +30,35 @@ class Connections:
         _all.add(self)
 
     def take(self) -> Any:
-        """A blocking connection, one at rest if there is one."""
+        """A blocking connection, one at rest if there is one, else a new one that is not connected yet."""
+        return self.resting() or self.address.connection()
+
+    def resting(self) -> Any:
+        """A blocking connection that is connected, or None if none is at rest."""
         try:
             return self._resting.pop()
         except IndexError:
-            return self.address.connection()
+            return None
 
     def give(self, connection: Any) -> None:
         """Give back a blocking connection whose last answer was read to its end."""
         self._resting.append(connection)
 
     def take_async(self) -> Any:
-        """An async connection of the running loop."""
+        """An async connection of the running loop, one at rest if there is one, else one not connected yet."""
+        return self.resting_async() or self.address.async_connection()
+
+    def resting_async(self) -> Any:
+        """An async connection of the running loop that is connected, or None if none is at rest."""
         resting = self._awaiting.get(asyncio.get_running_loop())
-        if not resting:
-            return self.address.async_connection()
-        connection = resting.pop()
-        # The server hung up meanwhile, and the loop has noticed: it is made anew, without a request lost on it.
-        reader = getattr(connection, "_reader", None)
-        if reader is not None and getattr(reader, "at_eof", bool)():
+        while resting:
+            connection = resting.pop()
+            reader = getattr(connection, "_reader", None)
+            if reader is None or not getattr(reader, "at_eof", bool)():
+                return connection
+            # The server hung up meanwhile, and the loop has noticed: no request need be lost on it.
             connection._close()
-        return connection
+        return None
 
     def give_async(self, connection: Any) -> None:
         """Give back an async connection to the running loop."""

@@ -5,9 +5,11 @@ import random
 import re
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Generic, Protocol, Self, TypeVar
+
+from msgspec import Struct, field
 
 from rqlite_jobs.errors import RqjError
 from rqlite_jobs.lock import MODE_OF, Lock
@@ -37,8 +39,7 @@ class Source(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Job(Generic[R_co]):
+class Job(Struct, Generic[R_co], frozen=True):
     """A job as it was when it was enqueued or read. It never changes; `refresh` reads it anew.
 
     Attributes:
@@ -78,7 +79,7 @@ class Job(Generic[R_co]):
     enqueued_at: datetime | None = None
     started_at: datetime | None = None
     finished_at: datetime | None = None
-    _app: Source | None = field(default=None, compare=False)
+    _app: Source | None = None
 
     def refresh(self) -> "Job[R_co]":
         """Read the job as it is now.
@@ -108,6 +109,12 @@ class Job(Generic[R_co]):
         """Keep the job from running: `cancel` for async code."""
         return await self._source().acancel_job(self.id)
 
+    def __eq__(self, other: object) -> bool:
+        # Without the app: the same job read through two apps is the same.
+        return isinstance(other, Job) and all(
+            getattr(self, name) == getattr(other, name) for name in self.__struct_fields__ if name != "_app"
+        )
+
     def __hash__(self) -> int:
         return hash(self.id)
 
@@ -124,8 +131,7 @@ class Job(Generic[R_co]):
         return self._app
 
 
-@dataclass(frozen=True, slots=True)
-class NewJob:
+class NewJob(Struct, frozen=True):
     """A call that was bound and encoded, ready to be sent.
 
     Attributes:
@@ -149,6 +155,11 @@ class NewJob:
     name: str = ""
     args: tuple[Any, ...] = ()
     kwargs: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def plain(self) -> bool:
+        """Is it due now, and without a lock?"""
+        return self.lock is None and self.delay_ms is None and self.run_at_ms is None
 
 
 @dataclass(frozen=True, slots=True)

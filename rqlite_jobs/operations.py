@@ -4,8 +4,9 @@ Nothing here talks to a server. `caller` sends a call, blocking or not; a test c
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
+
+from msgspec import Struct
 
 from rqlite_jobs.answers import (
     Beat,
@@ -39,14 +40,16 @@ T = TypeVar("T")
 FORMAT = 1
 """The version of the layout in Redis that this code reads and writes."""
 
+INLINE_MAX = 2048
+"""The largest payload that stands in its record; `lua/lib/record.lua` has the same."""
+
 BATCH_PLAIN = 1000
 BATCH_LOCKED = 200
 BATCH_BYTES = 1024 * 1024
 """How much one enqueue script takes: the server answers nobody else meanwhile."""
 
 
-@dataclass(frozen=True, slots=True)
-class Settlement:
+class Settlement(Struct, frozen=True):
     """How a claimed job ended.
 
     Attributes:
@@ -92,6 +95,8 @@ class Operations:
     def enqueue(self, jobs: Sequence[NewJob]) -> Call[list[Enqueued]]:
         """Store new jobs. All of them must fit one script; see `batches`."""
         settings = self.settings
+        if len(jobs) == 1 and jobs[0].plain and len(jobs[0].payload) <= INLINE_MAX:
+            return self._push(jobs[0])
         args: list[Arg] = [self.clock.now_ms(), settings.lock_safety_ms, settings.rejected_max_count]
         for job in jobs:
             if job.delay_ms is not None:
@@ -105,6 +110,13 @@ class Operations:
                 args += (job.id, job.queue, job.level, due, MODES[lock.mode], lock.key, lock.ttl_ms)
                 args += (lock.on_conflict, job.payload)
         return self._call("enqueue", args, lambda reply: read_enqueued(jobs, reply), "laned")
+
+    def _push(self, job: NewJob) -> Call[list[Enqueued]]:
+        """Store one plain job: what nearly every web request asks for, so it has a script of its own."""
+        args = (self.clock.now_ms(), job.queue, job.level, job.id, job.payload)
+        return self._call(
+            "push", args, lambda now_ms: [Enqueued("enqueued", job.id, "ready", "", b"", now_ms)], "laned"
+        )
 
     @staticmethod
     def batches(jobs: Sequence[NewJob]) -> list[Sequence[NewJob]]:

@@ -6,9 +6,10 @@ blocking and the async driver differ by the word `await`.
 
 import logging
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import replace
 from inspect import BoundArguments
 from typing import Any, Protocol, TypeVar
+
+from msgspec.structs import replace
 
 from rqlite_jobs.answers import Enqueued
 from rqlite_jobs.codec import Malformed, Payload, check_size, decode, encode

@@ -112,7 +112,9 @@ def refusal(error: BaseException) -> "redis.RedisError | None":
 def said(error: BaseException) -> str:
     """What the server said, its first word included: the client library takes it off the errors it has a class for."""
     text = str(error)
-    if text.startswith("Protocol error: unauthenticated"):  # a long command without a password is not even read
+    if text.startswith(
+        "Protocol error: unauthenticated"
+    ):  # a long command without a password is not even read
         return f"NOAUTH {text}"
     for one in type(error).__mro__:
         word = _TAKEN_OFF.get(one.__name__)

@@ -156,9 +156,9 @@ class Request(_Patience, Generic[T]):
         self._nonce = requests.nonce() if call.repeat == "laned" else ""
         self._whole = False
 
-    def packed(self) -> list[bytes]:
+    def packed(self) -> bytes:
         """What to send."""
-        return [self._requests.pack(self._asked, self._lane, self._nonce, whole=self._whole)]
+        return self._requests.pack(self._asked, self._lane, self._nonce, whole=self._whole)
 
     def answered(self, reply: Any) -> T:
         """The answer that the reply holds."""
@@ -199,6 +199,14 @@ class PlainRequest(_Patience):
     ) -> None:
         super().__init__(requests, again, clock)
         self._words = words
+
+    def packed(self) -> bytes:
+        """What to send."""
+        return command(len(self._words), pack(self._words))
+
+    def answered(self, reply: Any) -> Any:
+        """The reply, raw."""
+        return reply
 
     def refused(self, error: "redis.RedisError", *, sent: bool) -> float:
         """The server said no; see `Request.refused`."""

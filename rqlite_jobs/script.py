@@ -1,9 +1,9 @@
 """The Lua scripts: loaded from `lua/`, joined from their parts, each line remembering where it came from.
 
 In an installed wheel the folder lies inside the package, in a checkout beside it. A script names its parts by
-`--- @include lib/lock.lua`; every part is taken in once, where it is first named. (Inside a function, so that its
-own functions are made only in runs that need them: making thirty costs as much as all the commands of an enqueue.)
-Comments are sent along, so that a line number in an error of the server is a line of the joined text.
+`--- @include lib/lock.lua`; every part is taken in once, where it is first named. (Inside a function where only
+some runs need it: making thirty functions costs as much as all the commands of an enqueue.) Comments are sent along,
+so that a line number in an error of the server is a line of the joined text.
 """
 
 import hashlib

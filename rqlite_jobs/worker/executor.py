@@ -4,8 +4,9 @@ import asyncio
 import logging
 import random
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from rqlite_jobs.answers import Claim
 from rqlite_jobs.app import App
@@ -21,8 +22,7 @@ from rqlite_jobs.worker.trace import describe
 log = logging.getLogger("rqlite_jobs.worker")
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(Struct, frozen=True):
     """A claimed job that can be run.
 
     Attributes:

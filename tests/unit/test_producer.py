@@ -1,13 +1,13 @@
 """The producer: how many trips, what the answers become, and what a policy says about a held lock."""
 
 import asyncio
-import dataclasses
 import enum
 import logging
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import msgspec.structs
 import pytest
 
 from rqlite_jobs import App, Job, until_executed, until_expired
@@ -85,7 +85,7 @@ def test_an_enqueued_job(app: App, trips: list[str], way: int) -> None:
         enqueued_at=NOW,
     )  # fmt: skip
     assert len(job.id) == 20
-    assert trips == ["enqueue"]
+    assert trips == ["push"]
 
 
 @both_ways
@@ -184,7 +184,7 @@ def test_a_rejected_job_is_stored_among_the_dead(app: App, way: int) -> None:
     )  # fmt: skip
     assert second.id != first.id
     found = second.refresh()
-    assert dataclasses.replace(found, outcome="rejected", holder_id=first.id) == second
+    assert msgspec.structs.replace(found, outcome="rejected", holder_id=first.id) == second
 
 
 @both_ways
@@ -266,7 +266,8 @@ def test_the_trips_of_many(
     assert [int(job.args[0][-4:]) for job in jobs] == list(range(count))
     assert {job.outcome for job in jobs} == {"enqueued"}
     assert len({job.id for job in jobs}) == count
-    assert trips == ["enqueue"] * wanted
+    alone = count % 1000 == 1 and not locked  # a single plain one goes the short way
+    assert trips == ["enqueue"] * (wanted - alone) + ["push"] * alone
     assert app.run(app.operations.survey()).queues[0].ready == count
 
 
