@@ -1,5 +1,6 @@
 """What the signals of a process mean to a worker; only where the process has them, and only in its main thread."""
 
+import _thread
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -12,16 +13,20 @@ def handled(stop: Callable[[], None], quiet: Callable[[], None]) -> Iterator[Non
     """While this lasts, TERM and INT call `stop`, and TSTP calls `quiet`; afterwards all is as before.
 
     Off the main thread it does nothing: Python delivers signals to the main thread only.
+
+    Each is called in a thread of its own. A signal comes between any two steps of the main thread, which may hold
+    the very lock that `stop` takes: two signals in one instant would leave it waiting for itself. (`_thread`, for
+    `threading.Thread` takes such a lock too.)
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
     def on_stop(number: int, frame: FrameType | None) -> None:
-        stop()
+        _thread.start_new_thread(stop, ())
 
     def on_quiet(number: int, frame: FrameType | None) -> None:
-        quiet()
+        _thread.start_new_thread(quiet, ())
 
     wanted = {"SIGTERM": on_stop, "SIGINT": on_stop, "SIGTSTP": on_quiet}
     before = {

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from rqlite_jobs.app import App
 from rqlite_jobs.durations import Duration, to_text
+from rqlite_jobs.errors import BadOption
 from rqlite_jobs.keys import check_queue
 from rqlite_jobs.worker.child import Child
 from rqlite_jobs.worker.ground import check_ground
@@ -55,6 +56,12 @@ class Worker:
         allow_eviction: bool | None = None,
     ) -> None:
         self._app = app
+        if isinstance(queues, str):
+            raise BadOption(
+                f"queues={queues!r} of a Worker is one text, which would be a queue for each of its letters.",
+                hint=f"Write queues=[{queues!r}].",
+                option="queues",
+            )
         self._queues = [check_queue(queue) for queue in queues or ()]
         self._burst = burst
         given = {
@@ -99,7 +106,8 @@ class Worker:
 
     def stop(self) -> None:
         """Stop gracefully; called again, at once. May be called from any thread, or before `run`."""
-        self._stops += 1
+        with self._guard:
+            self._stops += 1
         self._stop_asked.set()
         child = self._child
         if child is not None:
