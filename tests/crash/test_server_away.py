@@ -1,4 +1,4 @@
-"""A server that goes away, refuses to write, freezes or is full: workers wait, lose nothing, and recover nothing wrongly."""
+"""A server that goes away, refuses to write, freezes or is full: workers wait, and neither lose nor repeat a job."""
 
 import os
 import random
@@ -230,7 +230,9 @@ def test_a_full_server_refuses_new_jobs_and_drains(spawn: Spawn) -> None:
             gate.set()
             until(lambda: app.inspect.stats().done == 29, "the queue drains")
             first = jobs[0]
-            until(lambda: first.refresh().state == "scheduled", "one could not enqueue, and waits for its retry")
+            until(
+                lambda: first.refresh().state == "scheduled", "one could not enqueue, and waits for its retry"
+            )
             assert "ServerFull" in str(first.refresh().last_error)
             client.config_set("maxmemory", "0")
         assert sorted(done) == list(range(30))

@@ -1,4 +1,4 @@
-"""Workers killed with their whole process group, at every point of a job's route: nothing is lost, nothing stays held."""
+"""Workers killed with their process group, at every point of a job's route: nothing is lost, nothing stays held."""
 
 import os
 import random
@@ -163,7 +163,9 @@ def test_at_every_point_of_the_route(spawn: Spawn, between: str) -> None:
                 site.wait("done:settled", 1)
         site.start("--lease", "1s")
         until(lambda: all(job.refresh().state == "done" for job in [*jobs.values(), hourly]), "all are done")
-        until(lambda: site.app.inspect.stats().ready == site.app.inspect.stats().running == 0, "nothing is left")
+        until(
+            lambda: site.app.inspect.stats().ready == site.app.inspect.stats().running == 0, "nothing is left"
+        )
         for point, (starts, ends, attempts, crashes) in POINTS.items():
             extra = point == "settled"  # the second one, whose lock was free
             found = jobs[point].refresh()
@@ -171,7 +173,7 @@ def test_at_every_point_of_the_route(spawn: Spawn, between: str) -> None:
             assert seen == (starts + extra, ends + extra, attempts, crashes), point
         stats = site.app.inspect.stats()
         assert (stats.workers, stats.dead, adds_up(stats)) == (1, 0, True)
-        assert [lock.key for lock in site.app.inspect.locks()] == ["hourly:hour h"], "and that one till its hour is over"
+        assert [lock.key for lock in site.app.inspect.locks()] == ["hourly:hour h"], "till its hour is over"
         with server.client() as client:
             held_by_running = client.hlen(site.app.keys.fixed("where"))
         assert held_by_running == 0
@@ -202,7 +204,9 @@ def test_a_poison_job_is_buried_and_takes_no_neighbour_along(site: Site) -> None
         worker = site.start("-c", "1", "--lease", "300ms", "--max-crashes", "2")
         lives += 1
         neighbours.append(site.jobs.quick.enqueue(f"n{lives}"))
-        until(lambda w=worker: w.code is not None or poison.refresh().state == "dead", "one of the two has died")
+        until(
+            lambda w=worker: w.code is not None or poison.refresh().state == "dead", "one of the two has died"
+        )
     until(lambda: all(job.refresh().state == "done" for job in neighbours), "the neighbours are done")
     dead = poison.refresh()
     assert (dead.attempts, dead.crashes, site.count("start:p")) == (2, 2, 2)

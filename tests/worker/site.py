@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -70,12 +71,11 @@ class Process:
         self, arguments: list[str], folder: Path, number: int, environ: dict[str, str], before: list[str]
     ) -> None:
         self._log = folder / f"worker-{number}.log"
-        known = {name: value for name, value in os.environ.items() if not name.startswith("RQJ_")}
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
                 [*before, *_COMMAND, "worker", *arguments],
                 cwd=folder,
-                env={**known, "PYTHONPATH": str(CHECKOUT), **environ},
+                env={**_environ(), **environ},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -112,7 +112,9 @@ class Process:
 
     def ended(self, deadline_s: float = DEADLINE_S) -> int:
         """Wait until it has ended; its exit code."""
-        return until(lambda: self.code is not None and [self.code], "the worker ends", deadline_s)[0]
+        until(lambda: self.code is not None, "the worker ends", deadline_s)
+        assert self.code is not None
+        return self.code
 
     def stopped(self) -> int:
         """Ask it to end, and wait; its exit code."""
@@ -156,7 +158,7 @@ class Site:
     def serve(self, *options: str, **environ: str) -> Process:
         """Start a worker, and wait until it is idle and listens."""
         known = len(self.listeners())
-        made = self.start(*options, **environ)
+        made = self.start(*options, before=(), **environ)
 
         def listens() -> bool:
             assert made.code is None, made.log()
@@ -164,6 +166,14 @@ class Site:
 
         until(listens, "the worker listens")
         return made
+
+    def rqj(self, command: str) -> str:
+        """What a command of one word prints about the app."""
+        return self._said([*_COMMAND, command, "-a", "jobs:app"])
+
+    def python(self, code: str, *arguments: str, before: tuple[str, ...] = ()) -> str:
+        """What a fresh interpreter prints that runs this code beside the module."""
+        return self._said([*before, sys.executable, "-c", code, *arguments])
 
     def listeners(self) -> list[Any]:
         """The connections on which workers wait for a wake-up."""
@@ -184,6 +194,20 @@ class Site:
         until(lambda: self.count(what) >= count, f"{count} times {what}", deadline_s)
         return self.times(what)
 
+    def _said(self, command: list[str]) -> str:
+        done = subprocess.run(
+            command,
+            cwd=self.folder,
+            env=_environ(),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=DEADLINE_S,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
     def __enter__(self) -> Self:
         return self
 
@@ -193,11 +217,15 @@ class Site:
         self._folder.cleanup()
 
 
+def _environ() -> dict[str, str]:
+    """The environment, without what would choose another server, and with this checkout."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("RQJ_", "REDIS_URL"))}
+    return {**kept, "PYTHONPATH": str(CHECKOUT)}
+
+
 @contextlib.contextmanager
 def monitored(server: Server) -> Iterator[list[str]]:
-    """What clients ask of a server while this lasts: their lines in MONITOR, which grow; those of scripts are left out."""
-    import threading
-
+    """What clients ask of a server while this lasts: their lines in MONITOR as they come, those of scripts left out."""
     lines: list[str] = []
     with server.client() as client, client.monitor() as monitor:
         begun = threading.Event()

@@ -52,7 +52,7 @@ def test_a_failure_waits_for_its_retry_and_dies_after_the_last(app: App, clock: 
     burst(app)
     job = job.refresh()
     assert (job.state, job.attempts, job.last_error) == ("dead", 2, "ValueError('bad data 7')")
-    trace = job.traceback.splitlines()
+    trace = (job.traceback or "").splitlines()
     assert (trace[0], trace[-1]) == ("Traceback (most recent call last):", "ValueError: bad data 7")
     assert __file__ in trace[1], "the first frame shown is the handler's, not one of ours"
     assert broken.enqueue(9).outcome == "enqueued"
@@ -358,7 +358,12 @@ def test_a_payload_too_deep_or_too_strange_is_buried_too(app: App, server: Serve
         good = client.hget(app.keys.fixed("jobs"), jobs[0].id)
         head = good[: good.rindex(b"\0") + 1]
         deep = b'["fine",[' + b"[" * 100_000 + b"]" * 100_000 + b"]]"
-        payloads = [deep, b'["fine",[1],{},{"r":{"n":0}}]', b'["fine",[1],{},{"r":7}]', b'["fine",[1e999999]]']
+        payloads = [
+            deep,
+            b'["fine",[1],{},{"r":{"n":0}}]',
+            b'["fine",[1],{},{"r":7}]',
+            b'["fine",[1e999999]]',
+        ]
         for job, payload in zip(jobs, payloads, strict=True):
             client.hset(app.keys.fixed("jobs"), job.id, head + payload)
     burst(app)

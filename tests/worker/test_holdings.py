@@ -127,5 +127,5 @@ def test_many_threads_give_out_each_job_of_a_hand_once() -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert sorted(sum(got, [])) == sorted(one.id for one in claims)
+    assert sorted(id for mine in got for id in mine) == sorted(one.id for one in claims)
     assert len(holdings.take_ended()) == 5000

@@ -11,7 +11,10 @@ from rqlite_jobs.worker.threads import Threads
 def test_it_answers_with_what_the_function_returned() -> None:
     async def main() -> list[Any]:
         threads = Threads(2)
-        return [await threads.run(lambda: 7), *await asyncio.gather(*(threads.run(lambda: 8) for _ in range(5)))]
+        return [
+            await threads.run(lambda: 7),
+            *await asyncio.gather(*(threads.run(lambda: 8) for _ in range(5))),
+        ]
 
     assert asyncio.run(main()) == [7, 8, 8, 8, 8, 8]
 

@@ -75,9 +75,7 @@ def test_one_without_a_lease_is_given_nothing_and_the_heart_is_told(
     assert holdings.ids() == []
 
 
-def test_an_answer_to_who_it_was_before_brings_nothing(
-    turn: Turn, holdings: Holdings, alive: Heart
-) -> None:
+def test_an_answer_to_who_it_was_before_brings_nothing(turn: Turn, holdings: Holdings, alive: Heart) -> None:
     turn.ask(1)
     alive.lose(alive.worker)
     alive.register()

@@ -68,7 +68,9 @@ class Bench:
         ids = [str(one) for one in rest[: 2 * int(args[done_at]) : 2]]
         self.settled += [Settlement("done", one, "") for one in ids]
         others = rest[2 * int(args[done_at]) :]
-        self.settled += [Settlement(str(others[at]), str(others[at + 1]), "") for at in range(0, len(others), 7)]
+        self.settled += [
+            Settlement(str(others[at]), str(others[at + 1]), "") for at in range(0, len(others), 7)
+        ]
         given, self.queue = self.queue[:start_max], self.queue[start_max:]
         return turned(*given, left=bool(self.queue))
 
@@ -308,7 +310,10 @@ def test_a_malformed_or_unknown_job_costs_no_slot(app: App) -> None:
 
     async def main() -> None:
         bench = Bench(app, concurrency=1)
-        bench.queue = [Claim("x", "1-n", b"", b"garbage", 0, 0, 0), Claim("y", "1-n", b"", b'["who"]', 0, 0, 0)]
+        bench.queue = [
+            Claim("x", "1-n", b"", b"garbage", 0, 0, 0),
+            Claim("y", "1-n", b"", b'["who"]', 0, 0, 0),
+        ]
         bench.put("fine")
         await bench.serve(lambda: bench.until(lambda: len(bench.settled) == 3))
         assert bench.words() == ["bury", "putoff", "done"]

@@ -143,7 +143,9 @@ def test_queues_are_served_in_their_order(app: App) -> None:
     assert app.inspect.stats().ready == 1
 
 
-def test_without_names_it_serves_those_of_its_jobs_and_those_that_exist(real_server: Server, app: App) -> None:
+def test_without_names_it_serves_those_of_its_jobs_and_those_that_exist(
+    real_server: Server, app: App
+) -> None:
     @app.job(queue="mail")
     def mail() -> None: ...
 
@@ -278,7 +280,7 @@ def test_what_is_not_done_goes_back_uncounted_to_the_head(
 
 def test_the_same_for_an_async_job_which_is_cancelled(real_server: Server) -> None:
     app = app_on(real_server)
-    events = []
+    events: list[str] = []
     started = threading.Event()
 
     @app.job
@@ -415,7 +417,9 @@ class Micro:
         until(lambda: self.app.inspect.stats().done == target, "it has practised")
 
 
-def test_jobs_in_hand_behind_a_slow_one_go_back_within_200_ms(real_server: Server, gate: threading.Event) -> None:
+def test_jobs_in_hand_behind_a_slow_one_go_back_within_200_ms(
+    real_server: Server, gate: threading.Event
+) -> None:
     micro = Micro(real_server, gate)
     app = micro.app
     with working(app, concurrency=1) as worker:
@@ -474,7 +478,7 @@ def test_a_job_whose_lease_was_taken_away_runs_once_more_and_is_settled_once(
 ) -> None:
     """Its worker is told `lost`, comes back under another id, and its late outcome changes nothing."""
     gates = [threading.Event(), threading.Event()]
-    starts = []
+    starts: list[float] = []
 
     @app.job
     def wait() -> None:
@@ -491,7 +495,9 @@ def test_a_job_whose_lease_was_taken_away_runs_once_more_and_is_settled_once(
         (second,) = app.inspect.workers()
         assert second.id != first.id
         gates[0].set()
-        until(lambda: any("is not recorded" in line for line in caplog.messages), "the late outcome is told of")
+        until(
+            lambda: any("is not recorded" in line for line in caplog.messages), "the late outcome is told of"
+        )
         assert job.refresh().state == "running"
         gates[1].set()
         until(lambda: job.refresh().state == "done", "it is done")
