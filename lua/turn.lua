@@ -213,7 +213,8 @@ end
 --- Give each claimed job its token, and lay the answer out.
 local function hand_out()
   local jobs, running, where, body_ids, body_at = {}, {}, {}, {}, {}
-  local fence = tonumber(redis.call('GET', fence_key) or 0) or 0
+  local last = redis.pcall('GET', fence_key) -- of a foreign type: an error; the jobs are out of their lists by now
+  local fence = type(last) == 'string' and tonumber(last) or 0
   fence = math.max(fence + 1, clock.now_us) - 1
   for i = 1, claim_count do
     local one = claimed[i]

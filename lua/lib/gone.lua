@@ -2,7 +2,8 @@
 -- Expects: gone_key, left_key, gone_max, and lib/batch.
 local gone = {}
 
---- Keep a word about ids that are gone; it stays readable for the last `gone_max` of them.
+--- Keep a word about ids that are gone; it stays readable for the last `gone_max` of them. (At most 1,000 more than
+-- came are dropped: a bound that was lowered must not make one script endless.)
 function gone.tell(ids, word)
   if #ids == 0 then return end
   local words = {}
@@ -10,5 +11,7 @@ function gone.tell(ids, word)
   batch.send('HSET', gone_key, words)
   batch.send('LPUSH', left_key, ids)
   local over = redis.call('LLEN', left_key) - gone_max
-  if over > 0 then batch.send('HDEL', gone_key, redis.call('RPOP', left_key, over)) end
+  if over > 0 then
+    batch.send('HDEL', gone_key, redis.call('RPOP', left_key, math.min(over, #ids + batch.portion)))
+  end
 end
