@@ -68,6 +68,7 @@ class Turner:
         self._news = asyncio.Event()
         self._listener: asyncio.Task[None] | None = None
         self._heard = False
+        self._deaf = 0
         self._failures = 0
 
     async def serve(self) -> None:
@@ -127,6 +128,8 @@ class Turner:
             task = asyncio.create_task(self._run(claim))
             self._tasks[task] = claim
             task.add_done_callback(self._ended)
+        if self._holdings.waiting:
+            return 0.0  # what ended while the same turn was asked again and again
         if free <= len(claims):
             return LOOK_S
         if left or self._turn.void:
@@ -147,8 +150,13 @@ class Turner:
         except asyncio.CancelledError:
             raise
         except Exception as error:
-            self._outage.failed(error)
+            # If the server is away, the turn that follows tells it better.
+            self._deaf += 1
+            if self._deaf > 1:
+                self._outage.failed(error)
             await asyncio.sleep(self._outage.pause_s(2))
+        else:
+            self._deaf = 0
         # A token may have been taken. If no slot is free by now, the next turn gives it back.
         self._heard = True
         self._listener = None

@@ -116,9 +116,9 @@ def test_signals_mean_what_they_say_while_it_lasts() -> None:
     heard: list[str] = []
     known = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGTSTP)}
     with handled(lambda: heard.append("stop"), lambda: heard.append("quiet")):
-        for number in known:
+        for count, number in enumerate(known, 1):
             os.kill(os.getpid(), number)
-            until(lambda: True, "the signal is delivered")
+            until(lambda count=count: len(heard) == count, "it is heard")
     assert heard == ["stop", "stop", "quiet"]
     assert {number: signal.getsignal(number) for number in known} == known
 

@@ -3,6 +3,7 @@
 import asyncio
 import random
 import threading
+import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -300,6 +301,32 @@ def test_an_outage_is_waited_out_and_nothing_is_lost(app: App) -> None:
 
         await bench.serve(during)
         assert bench.words() == ["done"]
+
+    asyncio.run(main())
+
+
+def test_what_ends_in_an_outage_is_settled_as_soon_as_it_is_over(app: App) -> None:
+    go = asyncio.Event()
+
+    @app.job
+    async def wait() -> None:
+        await go.wait()
+
+    async def main() -> None:
+        bench = Bench(app, concurrency=2)
+        bench.put("wait")
+
+        async def during() -> None:
+            await bench.until(lambda: bench.turner._tasks)
+            bench.failing = 2
+            bench.turner.rouse()
+            await bench.until(lambda: bench.failing == 1)
+            go.set()
+            began_s = time.monotonic()
+            await bench.until(lambda: bench.settled)
+            assert time.monotonic() - began_s < 2
+
+        await bench.serve(during)
 
     asyncio.run(main())
 
