@@ -106,6 +106,12 @@ class Address:
                 f"App(redis=...) was given a {type(client).__name__}.",
                 hint="Give a redis.Redis, or url= instead.",
             )
+        if hasattr(pool, "sentinel_manager"):
+            # It knows no address of its own: without this, ours would be the default, localhost.
+            raise BadUrl(
+                "App(redis=...) was given a client of Sentinel, which is not supported yet.",
+                hint="Give the address of one server.",
+            )
         arguments = {name: value for name, value in pool.connection_kwargs.items() if name in _TAKEN}
         if "server" in arguments:
             return cls("fake://", "fake", {"server": arguments["server"]})

@@ -163,6 +163,11 @@ def text(raw: bytes) -> str:
     return raw.decode("utf-8", "replace")
 
 
+def id_text(raw: bytes) -> str:
+    """An id as text that `wire` makes the same bytes of again, also where they are no UTF-8: a job is settled by it."""
+    return raw.decode("utf-8", "surrogateescape")
+
+
 def read_words(reply: list[bytes]) -> list[str]:
     """A word for each id, of `cancel`, `delete` and `bury`."""
     return [word.decode() for word in reply]
@@ -196,10 +201,10 @@ def read_turned(reply: Any) -> Turned:
     if word not in (b"ok", b"unregistered"):
         raise ValueError(f"turn answered with the word {word!r}")
     claims = [
-        Claim(jobs[at].decode(), jobs[at + 1].decode(), jobs[at + 2], jobs[at + 3], *jobs[at + 4 : at + 7])
+        Claim(id_text(jobs[at]), jobs[at + 1].decode(), jobs[at + 2], jobs[at + 3], *jobs[at + 4 : at + 7])
         for at in range(0, len(jobs), 7)
     ]
-    told = {refused[at].decode(): refused[at + 1].decode() for at in range(0, len(refused), 2)}
+    told = {id_text(refused[at]): refused[at + 1].decode() for at in range(0, len(refused), 2)}
     return Turned(word == b"ok", now_ms, next_due_ms, left == 1, told, claims)
 
 

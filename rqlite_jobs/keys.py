@@ -122,7 +122,7 @@ def check_queue(name: str) -> str:
 
 def _checked(name: object, pattern: re.Pattern[str], what: str, allowed: str) -> str:
     if not isinstance(name, str):
-        raise BadName(f"the name of a {what} is {name!r}, a {type(name).__name__}.", hint="Give it as text.")
+        raise BadName(f"the name of a {what} is {name!r}, of type {type(name).__name__}.", hint="Give it as text.")
     if not pattern.fullmatch(name) or len(name.encode()) > _NAME_MAX_BYTES:
         raise BadName(
             f"{name[:120]!r} cannot be the name of a {what}.",

@@ -1,5 +1,6 @@
 """What a reader finds of a job in Redis: its record and what went wrong with it so far, as plain values."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -33,9 +34,8 @@ class Tries:
         parts = entry.split(b"\0", 6)
         if len(parts) != 7 or not all(part.isdigit() for part in parts[:5]):
             return cls()
-        attempts, crashes, putoffs, died_ms, started_ms = map(int, parts[:5])
-        reason, error = parts[5].decode("utf-8", "replace"), parts[6].decode("utf-8", "replace")
-        return cls(attempts, crashes, putoffs, died_ms, started_ms, reason, error)
+        attempts, crashes, putoffs, died_ms, started_ms = map(_number, parts[:5])
+        return cls(attempts, crashes, putoffs, died_ms, started_ms, _text(parts[5]), _text(parts[6]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,23 +69,34 @@ class Snapshot:
 
     @classmethod
     def read(cls, reply: Sequence[Any]) -> "Snapshot":
-        """Read what `lua/lib/snapshot.lua` answers."""
+        """Read what `lua/lib/snapshot.lua` answers; what none of our scripts has written reads as nothing."""
         id_, state, record, body, tries, trace, end, worker, entry, run_at = reply
         started, _, finished = bytes(end).partition(b" ")
-        token = bytes(entry)[1:].decode()
-        if token and not started:
-            started = str(int(token.partition("-")[0]) // 1000).encode()
+        token = bytes(entry)[1:]
         known = Tries.read(tries)
         return cls(
-            id=id_.decode("utf-8", "replace"),
-            state=state.decode(),
+            id=_text(id_),
+            state=_text(state),
             record=record,
             body=body,
             tries=known,
-            traceback=trace.decode("utf-8", "replace"),
-            started_ms=int(started or known.started_ms),
-            finished_ms=int(finished or known.died_ms),
-            worker=worker.decode("utf-8", "replace"),
-            token=token,
-            run_at_ms=int(float(run_at or 0)),
+            traceback=_text(trace),
+            started_ms=_number(started) or _number(token.partition(b"-")[0]) // 1000 or known.started_ms,
+            finished_ms=_number(finished) or known.died_ms,
+            worker=_text(worker),
+            token=_text(token),
+            run_at_ms=_moment(run_at),
         )
+
+
+def _moment(score: bytes) -> int:
+    score_ms = float(score or 0)
+    return int(score_ms) if math.isfinite(score_ms) else 0
+
+
+def _text(raw: bytes) -> str:
+    return raw.decode("utf-8", "replace")
+
+
+def _number(raw: bytes) -> int:
+    return int(raw) if len(raw) < 20 and raw.isdigit() else 0

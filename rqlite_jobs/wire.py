@@ -13,8 +13,12 @@ def pack(words: Sequence[Word]) -> bytes:
     >>> pack(["GET", b"x", 7])
     b'$3\\r\\nGET\\r\\n$1\\r\\nx\\r\\n$1\\r\\n7\\r\\n'
     """
-    packed = _in_c(tuple(words)) if _in_c is not None else _in_python(words)
-    return packed
+    if _in_c is not None:
+        try:
+            return _in_c(tuple(words))
+        except UnicodeEncodeError:
+            pass  # an id that is no UTF-8
+    return _in_python(words)
 
 
 def command(count: int, *parts: bytes) -> bytes:
@@ -25,7 +29,7 @@ def command(count: int, *parts: bytes) -> bytes:
 def _in_python(words: Sequence[Word]) -> bytes:
     parts = []
     for word in words:
-        raw = word if type(word) is bytes else str(word).encode()
+        raw = word if type(word) is bytes else str(word).encode("utf-8", "surrogateescape")
         parts.append(b"$%d\r\n%b\r\n" % (len(raw), raw))
     return b"".join(parts)
 

@@ -8,10 +8,10 @@ from rqlite_jobs.cli.groups import example
 @click.command(
     help="""See the main job done, on a server of its own.
 
-    Starts a server and workers of the bookstore example in a temporary folder, and shows: a thousand sales that
-    need ten runs; jobs that fail, are tried again, and die; a worker that is killed and its job done by another.
-    It takes some 15 s, touches no data of yours, and leaves nothing behind. Exit code 0: all of it was seen.
-    """
+Starts a server and workers of the bookstore example in a temporary folder, and shows: a thousand sales that
+need ten runs; jobs that fail, are tried again, and die; a worker that is killed and its job done by another.
+It takes some 15 s, touches no data of yours, and leaves nothing behind. Exit code 0: all of it was seen.
+"""
     + example("rqj demo")
 )
 def command() -> None:

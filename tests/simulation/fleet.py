@@ -131,9 +131,16 @@ class Fleet:
             turn = Turn(app.operations, holdings, heart, app.caller.nonce)
             slots.append(
                 Slot(
-                    turn, holdings, heart, execute, self.call, outage,
-                    lambda: child.open, lambda: self.rng.random() < 0.5, clock.seconds,
-                )  # fmt: skip
+                    turn,
+                    holdings,
+                    heart,
+                    execute,
+                    self.call,
+                    outage,
+                    lambda: child.open,
+                    lambda: self.rng.random() < 0.5,
+                    clock.seconds,
+                )
             )
         flush_turn = Turn(app.operations, holdings, heart, app.caller.nonce)
 

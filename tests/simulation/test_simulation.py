@@ -8,13 +8,17 @@ from tests.servers import Server
 from tests.simulation.fleet import Faults, Fleet, SimClock
 
 CALM = Faults()
-STORM = Faults(lost_answer=0.05, lost_request=0.05, killed_in_job=0.02, killed=0.01, stopped=0.004, flushed=0.01)
+STORM = Faults(
+    lost_answer=0.05, lost_request=0.05, killed_in_job=0.02, killed=0.01, stopped=0.004, flushed=0.01
+)
 SEEDS = range(12)
 
 
 def simulate(server: Server, seed: int, faults: Faults, moves: int = 700) -> Fleet:
     clock = SimClock()
-    app = app_on(server, clock=clock, lease="15s", max_crashes=50, dead_max_age="100w", done_max_count=100_000)
+    app = app_on(
+        server, clock=clock, lease="15s", max_crashes=50, dead_max_age="100w", done_max_count=100_000
+    )
     fleet = Fleet(app, clock, seed, faults)
     for _ in range(moves):
         fleet.move()

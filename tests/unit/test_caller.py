@@ -140,7 +140,8 @@ def test_a_server_that_forgets_at_once_is_not_asked_for_ever(
 def test_every_script_runs_under_both_names(driver: Driver, stage: Stage) -> None:
     ops = stage.ops
     calls: list[Call[Any]] = [
-        ops.open(), ops.enqueue([]), ops.enqueue([NewJob("a", "q", b'["f"]')]), ops.register("w", LEASE_MS, {}), ops.turn("w", NONCE, ["q"], [], 1),
+        ops.open(), ops.enqueue([]), ops.enqueue([NewJob("a", "q", b'["f"]')]),
+        ops.register("w", LEASE_MS, {}), ops.turn("w", NONCE, ["q"], [], 1),
         ops.heartbeat("w", LEASE_MS, 3, []), ops.recover(3), ops.leave("w", ["q"]), ops.cancel(["x"]),
         ops.delete(["x"]), ops.bury(["x"], "why"), ops.revive(["x"]), ops.purge("q"), ops.look(["x"]),
         ops.page("dead", "", 0, 5), ops.holders(), ops.crew(), ops.survey(),
