@@ -222,7 +222,7 @@ def read_lock_page(reply: Any) -> LockPage:
     locks = [
         LockEntry(
             text(key),
-            MODE_OF.get(mode.decode(), mode.decode()),
+            str(MODE_OF.get(mode.decode(), mode.decode())),
             int(until),
             text(holder),
             state.decode(),

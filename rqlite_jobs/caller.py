@@ -75,10 +75,10 @@ class Caller(Requests):
         import redis
 
         while True:
-            connection, sent = self.connections.resting(), False
+            resting, sent = self.connections.resting(), False
+            connection = resting or self.connections.address.connection()
             try:
-                if connection is None:
-                    connection = self.connections.address.connection()
+                if resting is None:
                     connection.connect()
                 packed = (request.packed(),)
                 sent = True
@@ -96,8 +96,7 @@ class Caller(Requests):
                         self._settle(connection, answer)
                     pause_s = request.refused(answer, sent=sent)
             except BaseException:
-                if connection is not None:
-                    connection.disconnect()
+                connection.disconnect()
                 raise
             else:
                 self.connections.give(connection)
@@ -140,10 +139,10 @@ class AsyncCaller(Requests):
         import redis
 
         while True:
-            connection, sent = self.connections.resting_async(), False
+            resting, sent = self.connections.resting_async(), False
+            connection = resting or self.connections.address.async_connection()
             try:
-                if connection is None:
-                    connection = self.connections.address.async_connection()
+                if resting is None:
                     await connection.connect()
                 packed = (request.packed(),)
                 sent = True
@@ -161,8 +160,7 @@ class AsyncCaller(Requests):
                         await self._settle(connection, answer)
                     pause_s = request.refused(answer, sent=sent)
             except BaseException:
-                if connection is not None:
-                    await connection.disconnect(nowait=True)
+                await connection.disconnect(nowait=True)
                 raise
             else:
                 self.connections.give_async(connection)
