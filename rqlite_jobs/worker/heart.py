@@ -39,7 +39,8 @@ class Heart:
             and again until it was.
         clock: seconds, monotonic.
         rng: for the worker's id.
-        changed: called when the lease was lost, when there is a new one, and when there are other queues to serve.
+        changed: called when the lease was lost, when there is a new one, when there are other queues to serve, and
+            when jobs of other workers came back.
 
     A lease is *sure* while the last confirmed beat, counted from its sending, is younger than the lease: by this
     process's own clock it cannot be over at the server yet.
@@ -171,6 +172,7 @@ class Heart:
             return
         if beat.recovered:
             log.warning("%d jobs of workers that died are back in their queues", beat.recovered)
+            self._changed()  # the token that tells of them may go to a waiter that is frozen, or cut off
         if worker != self.worker:
             return  # a turn was told meanwhile that it is lost, and this beat says nothing of a new one
         self._confirm(sent_s, beat.queues)

@@ -67,8 +67,8 @@ def worries(worker: Process) -> list[str]:
 def test_g25_the_server_is_killed_and_comes_back(site: Site, due_s: float, down_s: float) -> None:
     worker = site.serve()
     leaver = site.serve()
-    site.jobs.note.options(delay=due_s).enqueue("due")
     enqueued_s = time.time()
+    site.jobs.note.options(delay=due_s).enqueue("due")
     site.server.kill()
     cpu_s, killed_s = worker.cpu_s(), time.monotonic()
     late = site.start()
@@ -100,11 +100,11 @@ def test_g25_the_server_is_killed_and_comes_back(site: Site, due_s: float, down_
 
 def test_an_outage_longer_than_the_lease_recovers_nothing_wrongly(site: Site) -> None:
     """Two jobs run over it, one in each worker; when the server is back, nobody takes the other for dead."""
-    workers = [site.serve("--lease", "600ms", "-c", "1") for _ in range(2)]
-    jobs = [site.jobs.slow.enqueue(k, 3) for k in "ab"]
+    workers = [site.serve("--lease", "400ms", "-c", "1") for _ in range(2)]
+    jobs = [site.jobs.slow.enqueue(k, 2) for k in "ab"]
     site.wait("start:a")
     site.wait("start:b")
-    down_and_up(site.server, 1.5)
+    down_and_up(site.server, 1.0)
     site.jobs.note.enqueue("waits")
     until(lambda: all(job.refresh().state == "done" for job in jobs), "both are done")
     site.wait("start:waits")
@@ -146,8 +146,7 @@ REFUSALS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 def test_a_server_that_takes_no_writes_is_waited_for(site: Site, word: str) -> None:
     """For longer than a lease: what ends meanwhile is settled later, and nothing is recovered wrongly."""
     refuse, allow = REFUSALS[word]
-    worker = site.serve("--lease", "600ms")
-    other = site.serve("--lease", "600ms")
+    worker, other = site.serve("--lease", "400ms"), site.serve("--lease", "400ms")
     job = site.jobs.slow.enqueue("a", 0.5)
     site.wait("start:a")
     cpu_s = worker.cpu_s()
@@ -156,7 +155,7 @@ def test_a_server_that_takes_no_writes_is_waited_for(site: Site, word: str) -> N
         with pytest.raises(ServerReadOnly, match=word):
             site.jobs.note.enqueue("refused")
         site.wait("done:a")
-        over_s = time.monotonic() + 1.2
+        over_s = time.monotonic() + 0.6
         until(lambda: time.monotonic() > over_s, "the leases are over")
         assert job.refresh().state == "running"
         assert worker.cpu_s() - cpu_s < 0.4
@@ -174,12 +173,12 @@ def test_a_server_that_takes_no_writes_is_waited_for(site: Site, word: str) -> N
 
 def test_a_frozen_server_is_waited_for(site: Site) -> None:
     """It does not refuse, it says nothing at all, for longer than a lease."""
-    worker = site.serve("--lease", "600ms", "-c", "2")
-    site.serve("--lease", "600ms", "-c", "2")
-    job = site.jobs.slow.enqueue("a", 2)
+    worker = site.serve("--lease", "400ms", "-c", "2")
+    site.serve("--lease", "400ms", "-c", "2")
+    job = site.jobs.slow.enqueue("a", 1.2)
     site.wait("start:a")
     os.kill(site.server.pid, signal.SIGSTOP)
-    thaws_s = time.monotonic() + 1.2
+    thaws_s = time.monotonic() + 0.7
     until(lambda: time.monotonic() > thaws_s, "the leases are over")
     os.kill(site.server.pid, signal.SIGCONT)
     site.jobs.note.enqueue("b")
@@ -191,8 +190,8 @@ def test_a_frozen_server_is_waited_for(site: Site) -> None:
 
 def test_a_stop_while_the_server_is_away_and_a_job_runs(site: Site) -> None:
     """It waits for the job as always, tries to settle, gives up at the deadline; the lease does the rest."""
-    worker = site.serve("--lease", "1s", "--stop-after", "1s", "-c", "1")
-    job = site.jobs.slow.enqueue("a", 0.5)
+    worker = site.serve("--lease", "500ms", "--stop-after", "600ms", "-c", "1")
+    job = site.jobs.slow.enqueue("a", 0.3)
     site.wait("start:a")
     site.server.kill()
     asked_s = time.monotonic()
@@ -202,7 +201,7 @@ def test_a_stop_while_the_server_is_away_and_a_job_runs(site: Site) -> None:
     assert site.count("done:a") == 1
     site.server.start()
     assert job.refresh().state == "running"
-    site.serve("--lease", "1s")
+    site.serve("--lease", "500ms")
     site.wait("done:a", 2)
     until(lambda: job.refresh().state == "done", "it has run again, for its outcome was never recorded")
     assert job.refresh().crashes == 1

@@ -132,7 +132,12 @@ class Site:
 
     Args:
         server: what it works on.
-        source: of the module, behind imports, `app`, `ONCE` and `mark(what)`.
+        source: of the module, behind imports, `app`, `ONCE`, `mark(what)` and `marked(what)`.
+
+    Attributes:
+        app: that of the module.
+        jobs: the module, loaded here too, to enqueue its jobs.
+        kind: what a test notes of it.
     """
 
     def __init__(self, server: Server, source: str) -> None:
@@ -148,6 +153,7 @@ class Site:
         exec(compile(text, str(self.folder / "jobs.py"), "exec"), module.__dict__)
         self.jobs: Any = module
         self.app: App = module.app
+        self.kind = ""
 
     def start(self, *options: str, before: tuple[str, ...] = (), **environ: str) -> Process:
         """Start a worker: `rqj worker jobs:app` and these options. It is not waited for."""

@@ -194,8 +194,29 @@ def test_a_hand_behind_a_slow_job_is_given_back_and_settled_even_if_that_fails_a
 def test_what_was_recovered_is_told(
     wire: Wire, holdings: Holdings, clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:
+    changes: list[int] = []
     made = registered(wire, holdings, clock)
-    wire.answers["heartbeat"] = beat(recovered=3)
+    made._changed = lambda: changes.append(1)
+    wire.answers["heartbeat"] = beat(recovered=3, queues=("mail",))
     clock.now_s += 5
     made.tick()
     assert caplog.messages == ["3 jobs of workers that died are back in their queues"]
+    assert changes == [1], "its own slots look at once"
+    wire.answers["heartbeat"] = beat(queues=("mail",))
+    clock.now_s += 5
+    made.tick()
+    assert changes == [1]
+
+
+def test_it_tells_of_what_the_slots_must_know_at_once(wire: Wire, holdings: Holdings, clock: Clock) -> None:
+    told: list[tuple[bool, list[str]]] = []
+    made = heart(wire, holdings, clock)
+    made._changed = lambda: told.append((bool(made.worker), made.queues))
+    made.register()
+    assert told[-1] == (True, ["default", "mail"])
+    clock.now_s += 5
+    wire.answers["heartbeat"] = beat(queues=("mail", "zoo"))
+    made.tick()
+    assert told[-1] == (True, ["default", "mail", "zoo"])
+    made.lose(made.worker)
+    assert told[-1] == (False, ["default", "mail", "zoo"])
