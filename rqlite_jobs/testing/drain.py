@@ -1,7 +1,6 @@
 """Running jobs here and now, in place of a worker: the worker's own turns and executor, without its threads."""
 
 import asyncio
-import itertools
 import random
 from collections.abc import Generator
 from types import TracebackType
@@ -58,14 +57,14 @@ class _Draining:
         self._app = app
         self._limit = limit
         self._ran = 0
+        self._now_s = 0.0
         app.load_imports()
         rng = random.Random(0)  # the same jitter in every run of a test
         self._holdings = Holdings()
         queues = sorted({app.settings.default_queue, *(one.queue for one in app.handlers.values())})
         self._heart = Heart(
             app.operations, self._holdings, app.settings, queues, True, list(app.handlers), app.run, _Loud(rng),
-            # An hour goes by between two looks at this one, so every tick beats, and new queues are seen.
-            clock=itertools.count(0, 3600).__next__,
+            clock=lambda: self._now_s,
         )  # fmt: skip
         self._executor = Executor(app, rng)
         self._turn = Turn(app.operations, self._holdings, self._heart, app.caller.nonce)
@@ -81,6 +80,8 @@ class _Draining:
             if claims or left or self._holdings.waiting:
                 continue
             known = list(self._heart.queues)
+            # Every tick beats, so new queues are seen. During a turn this clock stands still: no claim is old.
+            self._now_s += self._app.settings.beat_ms / 1000
             self._heart.tick()
             if self._heart.queues == known:
                 return self._ran
