@@ -70,8 +70,8 @@ class Connections:
 
     def close(self) -> None:
         """Close the blocking connections at rest."""
-        while self._resting:
-            self._resting.pop().disconnect()
+        while (connection := self.resting()) is not None:  # others may close, or take, at the same time
+            connection.disconnect()
 
     async def aclose(self) -> None:
         """Close the connections at rest, blocking ones and those of the running loop."""
