@@ -122,7 +122,7 @@ class Child:
                 "left without telling the server, which gives the jobs back when the lease ends: %s", error
             )
         self._holdings.drop()
-        return all_ended
+        return all_ended and not (self._turner is not None and self._turner.busy)
 
     def _open(self) -> bool:
         return not self._stopping.is_set() and not self._quiet

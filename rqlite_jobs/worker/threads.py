@@ -54,6 +54,11 @@ class Threads:
         self._asked.put(asked)
         return future
 
+    @property
+    def busy(self) -> bool:
+        """Is a function running, or asked for?"""
+        return self._under_way > 0
+
     def _serve(self) -> None:
         while True:
             self._asked.get()()

@@ -99,6 +99,11 @@ class Turner:
         for task in list(self._tasks):
             task.cancel()
 
+    @property
+    def busy(self) -> bool:
+        """Does a plain function run in a thread, also one whose job was cancelled? No thread can be ended."""
+        return self._threads.busy
+
     def _goes_on(self) -> bool:
         return bool(not self._stopping() or self._tasks or self._unsettled)
 
@@ -159,7 +164,8 @@ class Turner:
             self._deaf = 0
         # A token may have been taken. If no slot is free by now, the next turn gives it back.
         self._heard = True
-        self._listener = None
+        if self._listener is asyncio.current_task():  # else it was replaced, and only now has ended
+            self._listener = None
         self._news.set()
 
     async def _run(self, claim: Claim) -> None:
