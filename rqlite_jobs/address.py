@@ -119,6 +119,12 @@ class Address:
         return _of("unix" if "path" in arguments else "rediss" if secure else "redis", arguments)
 
     @property
+    def with_credentials(self) -> str:
+        """For people, who shall see whether it has credentials: they are masked, `redis://***@localhost:6379/3`."""
+        secret = any(self.arguments.get(name) for name in ("username", "password", "credential_provider"))
+        return self.shown.replace("://", "://***@", 1) if secret else self.shown
+
+    @property
     def fake(self) -> bool:
         """Is it a server inside this process, for tests?"""
         return self.kind == "fake"
@@ -188,9 +194,17 @@ def _anonymous(kind: Any) -> dict[str, Any]:
 
 
 def _fault(parts: SplitResult) -> str:
-    """What the client library would pass over in silence: it takes a db that is no number for none at all."""
+    """What the client library would pass over in silence: it takes a db that is no number for none at all.
+
+    And what a character of a password makes of the rest that should have been written as %xx: a piece of the
+    password must not be taken for a host, a db or the path of a socket, which are shown.
+    """
+    if parts.fragment or "@" in parts.query:
+        return "its password, or something behind it, has a character that must be written as %xx"
     if parts.scheme == "unix":
-        return "" if len(parts.path) > 1 and not parts.hostname else "it names no socket"
+        if parts.netloc and not parts.netloc.endswith("@"):
+            return "it names no socket"
+        return "" if len(parts.path) > 1 else "it names no socket"
     try:
         if parts.port == 0:
             return "no port is 0"

@@ -4,8 +4,8 @@ A flag of the command line goes before an argument in code; then come the enviro
 `rqj.toml`, `[tool.rqj]` in `pyproject.toml`, and the default.
 """
 
-import difflib
 import os
+import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -19,6 +19,10 @@ from rqlite_jobs.setting import SETTINGS
 
 _PREFIX = "RQJ_"
 _NO_SETTING = frozenset({"RQJ_APP"})
+# Every pod gets these for a service that is called rqj.
+_OF_KUBERNETES = re.compile(
+    r"RQJ_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +35,7 @@ class Layer:
     """
 
     source: str
-    values: Mapping[str, Any]
+    values: Mapping[str, Any] = field(repr=False)  # an address may hold a password
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +129,20 @@ class Settings:
         """
         return self._from((Layer(source, overrides), *self._layers))
 
+    def written(self, name: str) -> Any:
+        """A setting as it would be written in a file: `15s`, `256KiB`; a URL with its credentials.
+
+        Raises:
+            UnknownOption: there is no such setting.
+
+        >>> Settings.load({"lease": 2}).written("lease")
+        '2s'
+        """
+        _check_known([name], "")
+        setting = SETTINGS[name]
+        value = getattr(self, setting.attribute)
+        return None if value is None else setting.written(value)
+
     def origin(self, name: str) -> str:
         """Say where a setting came from: `flag`, `code`, the variable, the path of a file, or `default`.
 
@@ -175,8 +193,7 @@ def _environment(environ: Mapping[str, str]) -> Iterator[Layer]:
             continue
         if name in SETTINGS:
             yield Layer(variable, {name: value})
-        # Others are left alone (Kubernetes makes RQJ_PORT for a service named rqj), except for likely slips.
-        elif difflib.get_close_matches(name, SETTINGS, n=1, cutoff=0.8):
+        elif not _OF_KUBERNETES.fullmatch(variable):
             raise _unknown(name, f"the variable {variable}")
     if environ.get("REDIS_URL"):
         yield Layer("REDIS_URL", {"url": environ["REDIS_URL"]})

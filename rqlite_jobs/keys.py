@@ -7,6 +7,7 @@ them is single-slot on a cluster by construction. What each key holds is the dat
 import re
 
 from rqlite_jobs.errors import BadName
+from rqlite_jobs.secrecy import masked
 
 NAMESPACES = "rqj:namespaces"
 """A set of all namespaces on a server: a plain key beside them all, for a command that was given none."""
@@ -122,11 +123,13 @@ def check_queue(name: str) -> str:
 
 def _checked(name: object, pattern: re.Pattern[str], what: str, allowed: str) -> str:
     if not isinstance(name, str):
-        raise BadName(f"the name of a {what} is {name!r}, of type {type(name).__name__}.", hint="Give it as text.")
+        raise BadName(
+            f"the name of a {what} is {name!r}, of type {type(name).__name__}.", hint="Give it as text."
+        )
     if not pattern.fullmatch(name) or len(name.encode()) > _NAME_MAX_BYTES:
         raise BadName(
-            f"{name[:120]!r} cannot be the name of a {what}.",
+            f"{masked(name)[:120]!r} cannot be the name of a {what}.",
             hint=f"Use {allowed}, beginning with a letter or digit, at most {_NAME_MAX_BYTES} bytes.",
-            name=name,
+            name=masked(name),
         )
     return name

@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +21,19 @@ class Setting:
         name: as it is written in code and files: `lease`. Its variable is `RQJ_LEASE`, its flag `--lease`.
         attribute: of `Settings`: `lease_ms`.
         parse: makes the value that is stored; takes what an error shall call the setting, and what was given.
+        says: what it is, in one line; the help of its flag.
         default: what stands in where nothing is given, before `parse`; None: worked out from other settings.
+        metavar: what stands for its value in a help.
+        written: makes of the stored value what would be written in a file.
     """
 
     name: str
     attribute: str
     parse: Callable[[str, Any], Any]
+    says: str
     default: Any = None
+    metavar: str = ""
+    written: Callable[[Any], Any] = lambda value: value
 
 
 def _bad(what: str, value: object, why: str, hint: str) -> BadOption:
@@ -97,13 +103,13 @@ def _retry(what: str, value: Any) -> Retry:
         value = int(value)
     if type(value) is int:
         return Retry(value)
-    fields = ("max_attempts", "delay", "base", "cap", "jitter")
+    known = ("max_attempts", "delay", "base", "cap", "jitter")
     if not isinstance(value, dict):
-        hint = f"Give a number of attempts, or a table of {', '.join(fields)}."
+        hint = f"Give a number of attempts, or a table of {', '.join(known)}."
         raise _bad(what, value, "is no retry policy", hint)
     for name in value:
-        if name not in fields:
-            raise UnknownOption(f"{what} has no field {name!r}.", hint=nearest(name, fields), option=name)
+        if name not in known:
+            raise UnknownOption(f"{what} has no field {name!r}.", hint=nearest(name, known), option=name)
     return Retry(**value)
 
 
@@ -127,28 +133,71 @@ def _path(what: str, value: Any) -> Path:
         return Path(value)
 
 
+def _written_size(size: int) -> str | int:
+    if size % 1024:
+        return size
+    return f"{size // 1024}KiB" if size % 1024**2 else f"{size // 1024**2}MiB"
+
+
+def _written_retry(policy: Retry) -> Any:
+    """A number of attempts, or a table of what is not as ever."""
+    given = {one.name: getattr(policy, one.name) for one in fields(policy)}
+    changed = {name: value for name, value in given.items() if value != getattr(Retry(), name)}
+    if changed.keys() <= {"max_attempts"}:
+        return policy.max_attempts
+    return {name: _written_field(value) for name, value in changed.items()}
+
+
+def _written_field(value: Any) -> Any:
+    if isinstance(value, tuple | list):
+        return [_written_field(one) for one in value]
+    # Functions and classes, which only code can give, show as Python has them.
+    return value if isinstance(value, str | int | float) else shown(value)
+
+
+def _time(name: str, least_ms: int, says: str, default: str | None = None) -> Setting:
+    return Setting(name, f"{name}_ms", _duration(least_ms), says, default, "DURATION", to_text)
+
+
+def _count(name: str, least: int, most: int, says: str, default: int) -> Setting:
+    return Setting(name, name, _whole(least, most), says, default, "N")
+
+
+def _any(
+    name: str,
+    parse: Callable[[str, Any], Any],
+    metavar: str,
+    says: str,
+    default: Any = None,
+    written: Callable[[Any], Any] = lambda value: value,
+) -> Setting:
+    return Setting(name, name, parse, says, default, metavar, written)
+
+
 SETTINGS = {
     setting.name: setting
     for setting in (
-        Setting("url", "url", _url),
-        Setting("namespace", "namespace", _name(check_namespace), "default"),
-        Setting("default_queue", "default_queue", _name(check_queue), "default"),
-        Setting("retry", "retry", _retry, Retry()),
-        Setting("lease", "lease_ms", _duration(100), "15s"),
-        Setting("beat", "beat_ms", _duration(10)),
-        Setting("sweep", "sweep_ms", _duration(10)),
-        Setting("stop_after", "stop_after_ms", _duration(0), "25s"),
-        Setting("concurrency", "concurrency", _whole(1, 10_000), 10),
-        Setting("max_crashes", "max_crashes", _whole(1, 1_000_000), 3),
-        Setting("dead_max_count", "dead_max_count", _whole(0, 100_000), 10_000),
-        Setting("dead_max_age", "dead_max_age_ms", _duration(1), "180d"),
-        Setting("rejected_max_count", "rejected_max_count", _whole(0, 100_000), 1000),
-        Setting("done_max_count", "done_max_count", _whole(0, 100_000), 1000),
-        Setting("payload_max", "payload_max", _size, "256KiB"),
-        Setting("lock_safety", "lock_safety_ms", _duration(1000), "30d"),
-        Setting("data_dir", "data_dir", _path),
-        Setting("embedded", "embedded", _switch, True),
-        Setting("allow_eviction", "allow_eviction", _switch, False),
+        _any("url", _url, "URL", "The server: redis:// rediss:// unix:// valkey:// embedded://"),
+        _any("namespace", _name(check_namespace), "NAME", "Whose jobs these are.", "default"),
+        _any("default_queue", _name(check_queue), "NAME", "Where a job goes that names no queue.", "default"),
+        _any("retry", _retry, "N", "How often a job is tried that does not say.", Retry(), _written_retry),
+        _time("lease", 100, "How long a silent worker keeps its jobs.", "15s"),
+        _time("beat", 10, "How often a worker says that it lives."),
+        _time("sweep", 10, "How soon at the earliest a worker looks after another's lease."),
+        _time("stop_after", 0, "How long running jobs may finish when a worker is stopped.", "25s"),
+        _count("concurrency", 1, 10_000, "Run so many jobs at once.", 10),
+        _count("max_crashes", 1, 1_000_000, "Bury a job whose process died so often.", 3),
+        _count("dead_max_count", 0, 100_000, "Keep so many dead jobs.", 10_000),
+        _time("dead_max_age", 1, "Keep dead jobs so long at most.", "180d"),
+        _count("rejected_max_count", 0, 100_000, "Keep so many refused duplicates.", 1000),
+        _count("done_max_count", 0, 100_000, "Keep so many finished jobs.", 1000),
+        _any("payload_max", _size, "SIZE", "The largest arguments of one job.", "256KiB", _written_size),
+        _time(
+            "lock_safety", 1000, "How long past its job's due time a lock stays that nobody let go.", "30d"
+        ),
+        _any("data_dir", _path, "FOLDER", "Where the embedded server keeps its data.", None, str),
+        _any("embedded", _switch, "", "Start the embedded server where no address is given.", True),
+        _any("allow_eviction", _switch, "", "Work on a server that may drop keys when it is full.", False),
     )
 }
 """Every setting by its name, as it is written in code and files."""

@@ -6,6 +6,8 @@ from typing import Any, TypeVar
 
 import click
 
+from rqlite_jobs.setting import SETTINGS
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -64,6 +66,23 @@ def json_option(command: F) -> F:
 def reader_options(command: F) -> F:
     """Give a command the options of everything that reads: where, and `--json`."""
     return json_option(where_options(command))
+
+
+def setting_options(*names: str) -> Callable[[F], F]:
+    """Give a command a flag for each of these settings, handed to it by name; None where it was not typed."""
+
+    def give(command: F) -> F:
+        for name in reversed(names):
+            flag = f"--{name.replace('_', '-')}"
+            setting = SETTINGS[name]
+            if isinstance(setting.default, bool):
+                flag += f"/--no-{flag[2:]}"
+                command = click.option(flag, name, is_flag=True, default=None, help=setting.says)(command)
+            else:
+                command = click.option(flag, name, metavar=setting.metavar, help=setting.says)(command)
+        return command
+
+    return give
 
 
 def chosen(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -10,6 +10,7 @@ import click
 
 from rqlite_jobs import errors
 from rqlite_jobs.cli.text import plain
+from rqlite_jobs.secrecy import masked
 
 OK, FAILED, USAGE, NOT_FOUND, CONFLICT, TIMED_OUT, NO_APP, NOT_CONFIRMED = range(8)
 UNREACHABLE = 69
@@ -63,9 +64,10 @@ def report(error: BaseException, *, as_json: bool, debug: bool) -> int:
         debug: with its traceback.
     """
     if debug:
-        traceback.print_exception(error, file=sys.stderr)
+        sys.stderr.write(masked("".join(traceback.format_exception(error))))
     code = exit_code(error)
-    message, hint = _words(error)
+    # An address typed where it does not belong is told back, without its password.
+    message, hint = map(masked, _words(error))
     if as_json:
         told = {
             "type": type(error).__name__,

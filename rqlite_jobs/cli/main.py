@@ -23,6 +23,7 @@ SECTIONS = {
         "dead": "List, show, revive and delete dead jobs.",
         "locks": "List locks, and show who holds one.",
         "workers": "List workers.",
+        "config": "Show every setting and where it came from.",
         "scripts": "List and show the Lua scripts.",
     },
     "Mend": {

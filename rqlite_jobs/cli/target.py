@@ -77,6 +77,15 @@ def resolve(chosen: Chosen, *, any_namespace: bool = False) -> Target:
     return Target(app, there)
 
 
+def pointed_app(chosen: Chosen) -> "App":
+    """The app that the options, the variables and the files point at; no server is asked.
+
+    Raises:
+        AppNotFound: there is no such app.
+    """
+    return named_app(chosen) if is_app_named(chosen) else _without_jobs(chosen)
+
+
 def is_app_named(chosen: Chosen) -> bool:
     """Does `--app` or RQJ_APP say whose jobs are meant?"""
     return bool(chosen.app or os.environ.get("RQJ_APP"))

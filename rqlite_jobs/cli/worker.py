@@ -7,10 +7,11 @@ from typing import Any
 
 import click
 
-from rqlite_jobs.cli.chosen import Chosen, chosen, where_options
+from rqlite_jobs.cli.chosen import Chosen, chosen, setting_options, where_options
 from rqlite_jobs.cli.groups import example
 from rqlite_jobs.cli.target import is_app_named, named_app
 from rqlite_jobs.cli.text import plain, plain_lines
+from rqlite_jobs.setting import SETTINGS
 
 _HELP = """Run the jobs of an app.
 
@@ -27,19 +28,9 @@ waited for.
 @click.command("worker", help=_HELP)
 @click.argument("name", required=False, metavar="MODULE:APP")
 @click.option("-q", "--queues", multiple=True, metavar="A,B", help="Serve these queues, in this order.")
-@click.option("-c", "--concurrency", metavar="N", help="Run so many jobs at once.")
-@click.option("--lease", metavar="DURATION", help="How long a silent worker keeps its jobs.")
-@click.option("--beat", metavar="DURATION", help="How often it says that it lives.")
-@click.option("--sweep", metavar="DURATION", help="How soon at the earliest it looks after another's lease.")
-@click.option("--stop-after", metavar="DURATION", help="How long running jobs may finish when it is stopped.")
-@click.option("--max-crashes", metavar="N", help="Bury a job whose process died so often.")
+@click.option("-c", "--concurrency", metavar="N", help=SETTINGS["concurrency"].says)
 @click.option("--burst", is_flag=True, help="End with 0 when nothing is ready or due.")
-@click.option(
-    "--allow-eviction",
-    is_flag=True,
-    default=None,
-    help="Work on a server that may drop keys when it is full.",
-)
+@setting_options(*(name for name in SETTINGS if name not in ("url", "namespace", "concurrency")))
 @where_options
 @chosen
 def command(chosen: Chosen, name: str | None, queues: tuple[str, ...], burst: bool, **settings: Any) -> None:

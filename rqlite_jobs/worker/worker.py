@@ -5,16 +5,19 @@ import logging
 import threading
 import time
 from collections.abc import Sequence
+from typing import Never
 
 from rqlite_jobs.app import App
 from rqlite_jobs.durations import Duration, to_text
-from rqlite_jobs.errors import BadOption
+from rqlite_jobs.errors import BadOption, UnknownOption, nearest
 from rqlite_jobs.keys import check_queue
 from rqlite_jobs.worker.child import Child
 from rqlite_jobs.worker.ground import check_ground
 from rqlite_jobs.worker.signals import handled
 
 log = logging.getLogger("rqlite_jobs.worker")
+
+_GIVEN = ("concurrency", "lease", "beat", "sweep", "stop_after", "max_crashes", "allow_eviction")
 
 
 class Worker:
@@ -36,7 +39,7 @@ class Worker:
     What is None is taken from the settings.
 
     Raises:
-        BadOption, BadDuration, BadName: an argument that no worker can have.
+        BadOption, BadDuration, BadName, UnknownOption: an argument that no worker can have.
 
     >>> Worker(app, ["mail"], concurrency=2, burst=True).run()    # doctest: +SKIP
     """
@@ -54,7 +57,11 @@ class Worker:
         stop_after: Duration | None = None,
         max_crashes: int | None = None,
         allow_eviction: bool | None = None,
+        **unknown: Never,
     ) -> None:
+        for name in unknown:
+            known = ("queues", "burst", *_GIVEN)
+            raise UnknownOption(f"Worker has no argument {name!r}.", hint=nearest(name, known), option=name)
         self._app = app
         if isinstance(queues, str):
             raise BadOption(
@@ -64,11 +71,8 @@ class Worker:
             )
         self._queues = [check_queue(queue) for queue in queues or ()]
         self._burst = burst
-        given = {
-            "concurrency": concurrency, "lease": lease, "beat": beat, "sweep": sweep, "stop_after": stop_after,
-            "max_crashes": max_crashes, "allow_eviction": allow_eviction,
-        }  # fmt: skip
-        self._settings = app.settings.but(**given)
+        given = (concurrency, lease, beat, sweep, stop_after, max_crashes, allow_eviction)
+        self._settings = app.settings.but(**dict(zip(_GIVEN, given, strict=True)))
         self._guard = threading.Lock()
         self._child: Child | None = None
         self._stops = 0

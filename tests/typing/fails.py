@@ -1,6 +1,6 @@
 """What type checkers must refuse: every line that ends in `# refused`, and no other."""
 
-from rqlite_jobs import App, AsyncHandler, Job, Retry, SyncHandler, until_executed, until_expired
+from rqlite_jobs import App, AsyncHandler, Job, Retry, SyncHandler, Worker, until_executed, until_expired
 
 app = App("bookstore")
 App(url=3)  # refused
@@ -99,3 +99,8 @@ until_executed(on_conflict="rerun")  # refused
 until_executed(key=3)  # refused
 until_expired()  # refused
 until_expired(ttl="1h")  # refused
+
+# Workers.
+
+Worker(app, leese="2s")  # refused
+Worker(app, concurrency="many")  # refused

@@ -170,12 +170,54 @@ def test_an_unknown_name_is_refused_with_the_nearest_one(folder: Path) -> None:
     assert caught.value.hint == "Did you mean 'lease'?"
     with pytest.raises(UnknownOption, match="variable RQJ_CONCURENCY"):
         load(RQJ_CONCURENCY="5")
-    assert load(RQJ_APP="shop:app", RQJ_PORT="tcp://10.0.0.1:1").namespace == "default"
+    with pytest.raises(UnknownOption, match="variable RQJ_COLOUR"):
+        load(RQJ_COLOUR="red")
+    assert load(RQJ_APP="shop:app", RQJ_COLOUR="").namespace == "default"
     with pytest.raises(UnknownOption):
         load().origin("leese")
     (folder / "rqj.toml").write_text("colour = 1\n")
     with pytest.raises(UnknownOption, match=r"colour.*rqj\.toml"):
         Settings.load({}, {}, folder)
+
+
+def test_what_kubernetes_says_of_a_service_called_rqj_is_passed_over() -> None:
+    says = {
+        "RQJ_SERVICE_HOST": "10.0.0.1", "RQJ_SERVICE_PORT": "80", "RQJ_SERVICE_PORT_WEB": "80",
+        "RQJ_PORT": "tcp://10.0.0.1:80", "RQJ_PORT_80_TCP": "tcp://10.0.0.1:80", "RQJ_PORT_80_TCP_PROTO": "tcp",
+        "RQJ_PORT_80_TCP_PORT": "80", "RQJ_PORT_80_TCP_ADDR": "10.0.0.1",
+    }  # fmt: skip
+    assert load(**says) == load()
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_what_is_written_reads_as_the_same(name: str) -> None:
+    settings = load(
+        {"url": "redis://db", "retry": Retry(5, delay=["1s", "2m"], jitter=False), "payload_max": 5000}
+    )
+    written = settings.written(name)
+    assert getattr(load({name: written}), SETTINGS[name].attribute) == getattr(
+        settings, SETTINGS[name].attribute
+    )
+    assert isinstance(written, str | int | dict)
+    if name not in ("retry",):
+        again = load(**{f"RQJ_{name.upper()}": str(written)})
+        assert getattr(again, SETTINGS[name].attribute) == getattr(settings, SETTINGS[name].attribute)
+
+
+def test_sizes_and_policies_are_written_as_people_do() -> None:
+    def written(name: str, value: Any) -> Any:
+        return load({name: value}).written(name)
+
+    assert [written("payload_max", size) for size in (500, 1024, 1536, 2 * 1024**2)] == [
+        500,
+        "1KiB",
+        1536,
+        "2MiB",
+    ]
+    assert written("retry", Retry(7)) == 7
+    assert written("retry", Retry(only=(KeyError,))) == {"only": ["<class 'KeyError'>"]}
+    with pytest.raises(UnknownOption):
+        load().written("leese")
 
 
 @pytest.mark.parametrize(
@@ -210,7 +252,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
 def test_the_password_of_a_url_is_in_no_repr() -> None:
     settings = load({"url": "redis://:hush@host"}, RQJ_URL="redis://:hush@other")
     assert settings.url == "redis://:hush@host"
-    assert "hush" not in repr(settings)
+    assert "hush" not in repr(settings) + repr(settings._layers)
 
 
 def test_the_data_folder_follows_xdg_and_a_user_without_a_home_is_no_error(

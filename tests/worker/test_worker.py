@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from rqlite_jobs import App, Retry
-from rqlite_jobs.errors import BadName, BadOption
+from rqlite_jobs.errors import BadName, BadOption, UnknownOption
 from rqlite_jobs.testing import FrozenClock
 from rqlite_jobs.worker import Worker
 from rqlite_jobs.worker.child import Child
@@ -195,6 +195,12 @@ def test_wrong_arguments_are_refused_before_anything_is_asked() -> None:
         Worker(app, lease="1s", beat="2s")
     with pytest.raises(ValueError, match="duration"):
         Worker(app, stop_after="soon")
+
+
+def test_an_unknown_argument_is_refused_with_the_nearest() -> None:
+    with pytest.raises(UnknownOption, match="no argument 'leese'") as caught:
+        Worker(App("test", url="fake://nowhere"), leese="2s")  # type: ignore[arg-type]
+    assert caught.value.hint == "Did you mean 'lease'?"
 
 
 def test_no_server_at_the_start_is_an_error(kind: str) -> None:
