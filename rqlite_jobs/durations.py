@@ -19,6 +19,7 @@ _UNITS_MS = {"w": 604_800_000, "d": 86_400_000, "h": 3_600_000, "m": 60_000, "s"
 _TEXT = re.compile(r"\s*(-)?" + "".join(rf"(?:([0-9]+(?:\.[0-9]+)?){u}(?![a-z])\s*)?" for u in _UNITS_MS))
 _MS = timedelta(milliseconds=1)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_LAST_MS = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MS
 _FORMS = 'Write a number of seconds, a timedelta, or text: "250ms", "30s", "10m", "2h", "7d", "1w", "1h30m".'
 
 
@@ -77,6 +78,8 @@ def to_text(ms: int) -> str:
 def instant_ms(when: datetime, *, what: str = "run_at") -> int:
     """Turn a point in time into milliseconds since 1970, rounded up; what lies before 1970 is 0.
 
+    The last millisecond of the year 9999 is the latest there is, so that the time can be read back.
+
     Args:
         when: a datetime with a zone. One without is refused, because hosts disagree about "local".
         what: what the time is for, to be named in an error.
@@ -99,7 +102,7 @@ def instant_ms(when: datetime, *, what: str = "run_at") -> int:
             hint="Add one: when.replace(tzinfo=UTC), or when.astimezone() where local time is meant.",
             option=what,
         )
-    return max(0, _ceil_ms(when - _EPOCH))
+    return min(max(0, _ceil_ms(when - _EPOCH)), _LAST_MS)
 
 
 def instant(ms: int) -> datetime:

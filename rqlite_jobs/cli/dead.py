@@ -130,7 +130,7 @@ def _each(
     filtered = any(value is not None for value in filters.values())
     if bool(ids) + everything + filtered != 1:
         raise click.UsageError(
-            f"say which dead jobs to {deed.verb}: ids, or --all, or --queue, --name, --error."
+            f"say which dead jobs to {deed.verb}: either ids, or --all, or any of --queue, --name, --error."
         )
     target = resolve(chosen)
     if ids:

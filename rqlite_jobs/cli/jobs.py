@@ -149,7 +149,7 @@ def _show(target: Target, job: Job[Any]) -> None:
     pairs = [
         ("id", job.id),
         ("state", job.state),
-        ("job", call_text(job, 2000) if job.name else "(its record or payload cannot be read)"),
+        ("job", _called(job)),
         ("queue", job.queue or "-"),
         ("attempts", tries(job, now)),
         ("lock", job.lock_key or "-"),
@@ -161,3 +161,11 @@ def _show(target: Target, job: Job[Any]) -> None:
         ("traceback", job.traceback or ""),
     ]
     facts((name, value) for name, value in pairs if value)
+
+
+def _called(job: Job[Any]) -> str:
+    if job.name:
+        return call_text(job, 2000)
+    if job.state == "cancelled":
+        return "(of a cancelled job only this word is kept)"
+    return "(its record or payload cannot be read)"

@@ -44,6 +44,8 @@ def command(chosen: Chosen, name: str | None, queues: tuple[str, ...], burst: bo
     from rqlite_jobs.worker import Worker
 
     wanted = [queue.strip() for given in queues for queue in given.split(",") if queue.strip()]
+    if queues and not wanted:
+        raise click.UsageError("--queues names no queue; leave it out to serve every queue of the app.")
     worker = Worker(app, wanted or None, burst=burst)
     worker.run()
     if worker.abandoned:

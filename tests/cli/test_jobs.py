@@ -88,6 +88,7 @@ def test_cancel(shop: Shop) -> None:
     id_ = shop.app.handler("crunch_sales").options(delay="1h").enqueue(1).id
     assert shop.ok("jobs", "cancel", "--yes", id_) == f"cancelled {id_}\n"
     assert shop.enqueue("crunch_sales", 1) != id_  # its lock is free
+    assert "of a cancelled job only this word is kept" in shop.ok("jobs", "show", id_)
     again = shop.rqj("jobs", "cancel", "--yes", id_)
     assert (again.exit_code, again.stdout) == (1, "")
     assert f"not cancelled: {id_} is cancelled" in again.stderr

@@ -86,6 +86,7 @@ def test_g35_by_module_name_from_its_folder(typist: Typist) -> None:
         (["tasks", "-c", "many"], 2, "--concurrency"),
         (["tasks", "--lease", "soon"], 2, "--lease"),
         (["tasks", "-q", "a b"], 2, "a b"),
+        (["tasks", "-q", ","], 2, "--queues"),
         ([], 2, "MODULE:APP"),
     ],
 )
@@ -101,6 +102,21 @@ def test_g35_what_a_worker_refuses(typist: Typist, words: list[str], code: int, 
     assert len(lines) <= 2
     assert "Traceback" not in done.stderr
     assert done.stdout == ""
+
+
+def test_a_closed_standard_output_is_no_error(typist: Typist) -> None:
+    typist.rqj("enqueue", "-a", "tasks", "crunch_sales", "book_id=42")
+    for words in ("jobs", "stats", "doctor", "jobs --json"):
+        done = subprocess.run(
+            ["sh", "-c", f'exec "$@" {words} >&-', "sh", *RQJ],
+            cwd=typist.folder,
+            env=typist.environ,
+            capture_output=True,
+            text=True,
+            timeout=DEADLINE_S,
+            check=False,
+        )
+        assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_g35_logging_of_the_app_is_left_alone(typist: Typist) -> None:
