@@ -60,10 +60,9 @@ class Root(click.Group):
     ) -> Any:
         """Run a command line, tell what went wrong, and exit with the code that stands for it."""
         words = list(map(readable, sys.argv[1:]) if args is None else args)
-        if (
-            sys.stdout is None
-        ):  # closed by the caller (`>&-`): what is said is not wanted, and no reason to stop
-            sys.stdout = open(os.devnull, "w", encoding="utf-8")
+        if sys.stdout is None:
+            # Closed by the caller, `>&-`: what is said is not wanted, which is no reason to stop.
+            sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
         for stream in (sys.stdout, sys.stderr):
             # A locale that cannot show a character shows its number instead; it is no reason to stop.
             if isinstance(stream, io.TextIOWrapper):
