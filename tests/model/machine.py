@@ -1,0 +1,252 @@
+"""The state machine that hypothesis drives: rules of producers, workers and operators, and of what goes wrong.
+
+After each rule the whole keyspace is compared with the model and held to the laws; see `stage`.
+"""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from hypothesis import strategies as st
+from hypothesis.stateful import initialize, precondition, rule
+
+from rqlite_jobs.job import NewJob
+from rqlite_jobs.lock import Lock
+from tests.model import readers
+from tests.model.choices import (
+    JOBS_MAX,
+    QUEUES,
+    answered_ways,
+    few,
+    leases_ms,
+    locks,
+    mishaps,
+    offs_ms,
+    queues,
+    served,
+    thens,
+    ways,
+    wishes,
+)
+from tests.model.history import History
+from tests.model.picture import FOREIGN
+
+RULES: list[str] = []
+"""The names of the rules of `Machine`."""
+
+
+def act(**given: Any) -> Callable[[Callable[..., None]], Any]:
+    """A rule whose use is counted."""
+
+    def mark(do: Callable[..., None]) -> Any:
+        RULES.append(f"rule: {do.__name__}")
+
+        @wraps(do)
+        def counted(self: "Machine", **drawn: Any) -> None:
+            self.model.note(f"rule: {do.__name__}")
+            do(self, **drawn)
+
+        return rule(**given)(counted)
+
+    return mark
+
+
+class Machine(History):
+    """The rules; see `History` for what they do, and with what."""
+
+    # Producers.
+
+    @initialize(wishes=wishes, lease_ms=leases_ms)
+    def begin(self, wishes: list[Any], lease_ms: int) -> None:
+        self.do_enqueue([self.new_job(*wish) for wish in wishes])
+        self.do_register(lease_ms)
+
+    @precondition(lambda self: len(self.model.jobs) < JOBS_MAX)
+    @act(wishes=wishes, way=ways)
+    def enqueue(self, wishes: list[Any], way: str) -> None:
+        self.do_enqueue([self.new_job(*wish) for wish in wishes], way)
+
+    @precondition(lambda self: len(self.model.jobs) < JOBS_MAX)
+    @act(queue=queues, count=st.integers(1, 5), way=ways)
+    def enqueue_plain(self, queue: str, count: int, way: str) -> None:
+        self.do_enqueue([self.new_job(queue, None, None, 0) for _ in range(count)], way)
+
+    @precondition(lambda self: len(self.model.jobs) < JOBS_MAX)
+    @act(queue=queues, locks=st.lists(locks, min_size=1, max_size=3), way=ways)
+    def enqueue_locked(self, queue: str, locks: list[Lock], way: str) -> None:
+        self.do_enqueue([self.new_job(queue, None, lock, 0) for lock in locks], way)
+
+    # Operators.
+
+    @precondition(lambda self: self.model.jobs)
+    @act(verb=st.sampled_from(("cancel", "delete", "bury", "revive")), data=st.data(), way=ways)
+    def operate(self, verb: str, data: st.DataObject, way: str) -> None:
+        self.do_operate(verb, self.some_ids(data), way)
+
+    @precondition(lambda self: self.model.dead or self.model.rejected)
+    @act(data=st.data(), way=ways)
+    def revive(self, data: st.DataObject, way: str) -> None:
+        model = self.model
+        under_tombs = [id for id in model.dead if id in model.tombs.get(model.jobs[id].queue, ())]
+        shelves = [shelf for shelf in (model.dead, model.rejected, under_tombs) if shelf]
+        lying = data.draw(st.sampled_from(shelves))
+        self.do_operate("revive", data.draw(st.lists(st.sampled_from(lying), min_size=1, max_size=4)), way)
+
+    @precondition(lambda self: len(self.model.jobs) > 5)
+    @act(queue=queues, limit=st.integers(1, 6), way=ways)
+    def purge(self, queue: str, limit: int, way: str) -> None:
+        self.stage.ask(
+            lambda: self.ops.purge(queue, limit), lambda again: self.model.purge(queue, limit), way
+        )
+
+    @act(data=st.data(), way=ways)
+    def recover(self, data: st.DataObject, way: str) -> None:
+        """By hand: those whose lease is over, or those named."""
+        self.do_recover(
+            data.draw(st.lists(st.sampled_from(["nobody", *sorted(self.lease_ms)]), max_size=2)), way
+        )
+
+    # Workers.
+
+    @precondition(lambda self: len(self.registered) < 3)
+    @act(lease_ms=leases_ms, way=answered_ways)
+    def register(self, lease_ms: int, way: str) -> None:
+        # Never cut off: a copy that arrives when the worker has left would bring it back, till its lease is over.
+        self.do_register(lease_ms, way)
+
+    @precondition(lambda self: self.alive)
+    @act(data=st.data(), start_max=few, hand_max=few, last_idle=st.booleans(), served=served, way=ways)
+    def turn(
+        self, data: st.DataObject, start_max: int, hand_max: int, last_idle: bool, served: Any, way: str
+    ) -> None:
+        worker = data.draw(st.sampled_from(self.alive))
+        self.do_turn(worker, served, self.settlements(data, worker), start_max, hand_max, last_idle, way)
+
+    @precondition(lambda self: self.registered and any(self.model.ready.values()))
+    @act(data=st.data(), start_max=few, hand_max=few, served=served, way=ways)
+    def claim(self, data: st.DataObject, start_max: int, hand_max: int, served: Any, way: str) -> None:
+        self.do_turn(data.draw(st.sampled_from(self.registered)), served, [], start_max, hand_max, False, way)
+
+    @precondition(lambda self: any(self.model.running(worker) for worker in self.alive))
+    @act(data=st.data(), last_idle=st.booleans(), way=ways)
+    def settle(self, data: st.DataObject, last_idle: bool, way: str) -> None:
+        busy = [worker for worker in self.alive if self.model.running(worker)]
+        worker = data.draw(st.sampled_from(busy))
+        self.do_turn(worker, QUEUES, self.settlements(data, worker, least=1), 0, 0, last_idle, way)
+
+    @precondition(lambda self: self.registered and any(self.model.ready.values()))
+    @act(data=st.data(), order=served)
+    def work(self, data: st.DataObject, order: Any) -> None:
+        """What happens nearly always: jobs are claimed, run and settled, and nothing goes wrong."""
+        worker = data.draw(st.sampled_from(self.registered))
+        self.do_turn(worker, order, [], 3, 0, False, "answered")
+        held = [(job.id, job.token) for job in self.model.running(worker)]
+        self.old_tokens = [*self.old_tokens, *held][-12:]
+        self.do_turn(worker, order, [self.settlement(data, *pair) for pair in held], 0, 0, True, "answered")
+
+    @precondition(lambda self: self.alive)
+    @act(data=st.data(), named=st.sampled_from(("all", "all", "some", "none")), way=ways)
+    def heartbeat(self, data: st.DataObject, named: str, way: str) -> None:
+        worker = data.draw(st.sampled_from(self.alive))
+        self.do_beat(worker, named, way)
+        if worker not in self.model.workers and data.draw(st.booleans()):
+            self.ended.add(worker)  # it was told `lost`: it drops all, and goes on under another id
+
+    @precondition(lambda self: len(self.alive) > 1)
+    @act(data=st.data(), way=ways)
+    def leave(self, data: st.DataObject, way: str) -> None:
+        """A worker that was told to stop; its process ends when nothing is left to hand back."""
+        worker = data.draw(st.sampled_from(self.alive))
+        self.stage.ask(
+            lambda: self.ops.leave(worker, QUEUES), lambda again: self.model.leave(worker, QUEUES), way
+        )
+        if not self.model.running(worker):
+            self.ended.add(worker)
+
+    # What goes wrong, and time.
+
+    @precondition(lambda self: self.stage.unanswered)
+    @act(data=st.data(), again=st.booleans())
+    def resend(self, data: st.DataObject, again: bool) -> None:
+        """One more copy of a request that was never answered arrives."""
+        self.stage.resend(data.draw(st.sampled_from(self.stage.unanswered)), again=again)
+
+    @act(what=mishaps, data=st.data())
+    def mishap(self, what: str, data: st.DataObject) -> None:
+        self.model.note(f"rule: mishap, {what}")
+        getattr(self, f"_{what}")(data)
+
+    def _flush_scripts(self, data: st.DataObject) -> None:
+        self.stage.client.script_flush()
+
+    def _crash(self, data: st.DataObject) -> None:
+        """A worker's process dies: from now on it says nothing."""
+        if len(self.alive) > 1:
+            self.ended.add(data.draw(st.sampled_from(self.alive)))
+
+    def _steal_token(self, data: st.DataObject) -> None:
+        """A waiter takes the token of a queue, and does nothing then."""
+        queue = data.draw(queues)
+        found = self.stage.client.lpop(self.stage.keys.wake(queue))
+        assert (found is not None) == self.model.take_token(queue)
+
+    def _id_exists(self, data: st.DataObject) -> None:
+        if self.model.jobs:
+            there = data.draw(st.sampled_from(sorted(self.model.jobs)))
+            # Never cut off: sent again when the id is free, it would be an enqueue of an id that was used before.
+            beside = [self.new_job("sales", None, None, 0)] * data.draw(st.integers(0, 1))
+            self.do_enqueue([*beside, NewJob(there, "mail", b'["g"]')], data.draw(answered_ways))
+
+    def _plant_or_mend(self, data: st.DataObject) -> None:
+        """Somebody's key of another type stands where a ready list should be, till somebody takes it away."""
+        name = self.stage.keys.prefix("ready") + "odd:0"
+        if "odd" in self.model.foreign:
+            self.stage.client.delete(name)
+            self.model.foreign.discard("odd")
+            return
+        waiting = len(self.model.ready.get("odd", ()))
+        if waiting and self.registered:
+            self.do_turn(
+                data.draw(st.sampled_from(self.registered)), ["odd"], [], waiting, 0, False, "answered"
+            )
+        if not self.model.ready.get("odd"):
+            self.stage.client.set(name, FOREIGN)
+            self.model.foreign.add("odd")
+
+    def _server_was_away(self, data: st.DataObject) -> None:
+        """Long enough for every lease to run out, while the workers lived on."""
+        if self.model.workers:
+            self.model.now_ms = max(self.model.now_ms, *self.model.workers.values()) + 1
+
+    @act(data=st.data(), ms=st.sampled_from((1, 500, 6_000)), off_ms=offs_ms, then=thens)
+    def wait(self, data: st.DataObject, ms: int, off_ms: int, then: str) -> None:
+        """A while, or to the moment at which something is due or over, or just before or after it."""
+        now_ms = self.model.now_ms
+        kind = data.draw(st.sampled_from([[now_ms], *self.instants()]))
+        chosen_ms = data.draw(st.sampled_from(kind))
+        self.model.now_ms = now_ms + ms if chosen_ms == now_ms else max(now_ms, chosen_ms + off_ms)
+        if then == "recover":
+            self.do_recover([])
+        elif then and self.registered:
+            worker = data.draw(st.sampled_from(self.registered))
+            if then == "beat":
+                self.do_beat(worker, "all")
+            else:
+                self.do_turn(worker, QUEUES, [], 2, 2, False, "answered")
+
+    # Readers.
+
+    @act(data=st.data(), offset=few, limit=st.integers(1, 3))
+    def read(self, data: st.DataObject, offset: int, limit: int) -> None:
+        stage, model, ops = self.stage, self.model, self.ops
+        ids = [*self.known, *sorted(model.jobs)]
+        stage.read(ops.look(ids), [readers.look(model, id) for id in ids])
+        stage.read(ops.crew(), readers.crew(model))
+        stage.read(ops.holders((), offset, limit), readers.holders(model, [], offset, limit))
+        named = ["book:1", "book:2", "nobody's"]
+        stage.read(ops.holders(named), readers.holders(model, named, 0, 100))
+        queue = data.draw(st.sampled_from(("sales", "mail")))
+        for place in ("ready", "scheduled", "dead", "rejected", "done"):
+            stage.read(
+                ops.page(place, queue, offset, limit), readers.page(model, place, queue, offset, limit)
+            )

@@ -1,0 +1,12 @@
+"""The queue as a state machine: all that can be asked of it, in plain Python, with the answers it must give."""
+
+from tests.model.requests import Refused, Requests
+from tests.model.turns import Turns
+from tests.model.workers import Workers
+
+
+class Model(Requests, Workers, Turns):
+    """A namespace; see `state` for what it holds."""
+
+
+__all__ = ["Model", "Refused"]

@@ -1,0 +1,177 @@
+"""The machine notices: each mutant of the scripts, one wrong line, makes it fail.
+
+It is noticed by a difference, not by a script that does not run.
+A mutant whose text is not in the scripts any more fails its test too: it must be written anew.
+"""
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from tests.model.mutation import Change, changed
+from tests.model.profiles import NOTHING_KEPT, SMALL, TIGHT, Profile, run
+from tests.model.stage import Disagreement
+from tests.servers import Server
+
+pytestmark = [pytest.mark.model, pytest.mark.real]
+
+RUNS = 30
+
+MUTANTS: dict[str, tuple[Profile, Change]] = {
+    "the lock of a finished job is not let go": (
+        SMALL,
+        Change("lock.free(held)\n  done.add", "done.add"),
+    ),
+    "a lock is let go though it is another's": (
+        SMALL,
+        Change("elseif holder == id and (mode", "elseif (mode"),
+    ),
+    "until_expired is let go with its job": (
+        SMALL,
+        Change("(mode ~= 'e' or until_ms <= clock.now_ms)", "true"),
+    ),
+    "the time of a lock is never over": (
+        SMALL,
+        Change("if until_ms > 0 and until_ms <= clock.now_ms then return nil end", ""),
+    ),
+    "twins in a batch do not see each other": (
+        SMALL,
+        Change("local twin = taken[key]", "local twin = nil", ("enqueue",)),
+    ),
+    "the token is not checked": (
+        SMALL,
+        Change("return entry and string.sub(entry, 2) == token", "return entry", ("turn",)),
+    ),
+    "a refused enqueue has counted already": (
+        SMALL,
+        Change("if known[i] then return redis", "if known[i] then totals.add('enqueued', 1) return redis"),
+    ),
+    "what is given back goes to the end of its queue": (
+        SMALL,
+        Change("redis.call('RPUSH', ready_prefix", "redis.call('LPUSH', ready_prefix"),
+    ),
+    "new jobs go to the head of their queue": (
+        SMALL,
+        Change("batch.send('LPUSH', ready_prefix", "batch.send('RPUSH', ready_prefix"),
+    ),
+    "a cancelled job gets no tomb": (
+        SMALL,
+        Change("redis.call('HSET', tombs, id, '1')", "", ("cancel",)),
+    ),
+    "a revived job stays under its tomb": (
+        TIGHT,
+        Change("redis.call('HDEL', tombs_prefix .. header.queue, id)", "", ("revive",)),
+    ),
+    "revive does not ask for the lock": (
+        SMALL,
+        Change("if other and other ~= id then return 'duplicate', other end", "", ("revive",)),
+    ),
+    "a lane does not keep its answer": (
+        SMALL,
+        Change("redis.call('SET', lane_prefix .. lane_name, nonce .. text, 'EX', lane.keep_s)", ""),
+    ),
+    "a resent turn is taken for a new one": (
+        SMALL,
+        Change("local again            = ARGV[2] == '1'", "local again            = false"),
+    ),
+    "a crash is not counted": (
+        SMALL,
+        Change("= tried.attempts + 1, tried.crashes + 1", "= tried.attempts + 1, tried.crashes"),
+    ),
+    "one crash too many": (
+        NOTHING_KEPT,
+        Change("tried.crashes >= max_crashes", "tried.crashes > max_crashes"),
+    ),
+    "a job in the hand crashes too": (
+        SMALL,
+        Change("crashed and lease.to_start(one.entry)", "crashed"),
+    ),
+    "what has crashed is taken into a hand": (
+        TIGHT,
+        Change("entry.crashes > 0 and claim_count >= start_max", "false"),
+    ),
+    "the dead are not capped": (
+        SMALL,
+        Change("local over = redis.call('LLEN', list_key) - max_count", "local over = 0"),
+    ),
+    "the dead die a millisecond late": (
+        TIGHT,
+        Change("+ max_age_ms > clock.now_ms then break", "+ max_age_ms >= clock.now_ms then break"),
+    ),
+    "the finished are not capped": (
+        NOTHING_KEPT,
+        Change("local over = redis.call('LLEN', done_key) - done_max", "local over = 0"),
+    ),
+    "a worker without a lease is given jobs": (
+        SMALL,
+        Change(
+            "if not redis.call('ZSCORE', workers_key, worker) then return {'unreg",
+            "if false then return {'unreg",
+        ),
+    ),
+    "the last claimed is first again": (
+        SMALL,
+        Change("return a.fence > b.fence", "return a.fence < b.fence"),
+    ),
+    "due a millisecond late": (
+        SMALL,
+        Change("if first_ms <= clock.now_ms and", "if first_ms < clock.now_ms and"),
+    ),
+    "the fence does not grow": (
+        SMALL,
+        Change("math.max(fence + 1, clock.now_us) - 1", "math.max(fence, clock.now_us) - 1"),
+    ),
+    "a server that was away is everybody's death": (
+        SMALL,
+        Change(
+            "'(' .. clock.text(clock.now_ms), '+inf') > 0 then return true",
+            "'-inf', '+inf') > 0 then return true",
+        ),
+    ),
+    "a lease ends a millisecond late": (
+        SMALL,
+        Change("'ZRANGEBYSCORE', workers_key, '-inf', ", "'ZRANGEBYSCORE', workers_key, '-inf', '(' .. "),
+    ),
+    "what a beat names is given back": (
+        SMALL,
+        Change("if not named[one.id] and one", "if one"),
+    ),
+    "the place of a recovered job stays": (
+        SMALL,
+        Change(
+            "redis.call('HDEL', running_key, id)\n  redis.call('HDEL', where_key, id)",
+            "redis.call('HDEL', running_key, id)",
+            ("recover",),
+        ),
+    ),
+    "nobody is woken": (
+        SMALL,
+        Change("if redis.pcall('LLEN', key) == 0 then redis.call('LPUSH', key, '1') end", "local _ = key"),
+    ),
+    "a job done twice counts twice": (
+        SMALL,
+        Change("settled[id] = true", ""),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_a_mutant_is_noticed(name: str, real_server: Server) -> None:
+    profile, change = MUTANTS[name]
+    mutated = replace(profile, constants=(*profile.constants, change))
+
+    with pytest.raises(Disagreement):
+        _run(mutated, real_server)
+
+
+def _run(profile: Profile, server: Server) -> None:
+    for number in range(RUNS):
+        run(profile, server, Counter(), number, shrink=False)
+
+
+def test_a_text_that_is_gone_makes_no_mutant() -> None:
+    with pytest.raises(LookupError, match="any more"), changed([Change("no such line", "")]):
+        pass
+    with pytest.raises(LookupError, match="exactly once"), changed([Change("redis.call", "", ("turn",))]):
+        pass
