@@ -5,7 +5,6 @@ explicit timeouts, replies as bytes. Text for people never comes from a URL, so 
 """
 
 import inspect
-import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -31,7 +30,6 @@ _TAKEN = frozenset(
     "socket_keepalive_options server version server_type lua_modules client_class".split()
 )
 _fakes: dict[str, Any] = {}
-_fakes_guard = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +113,8 @@ class Address:
         arguments = {name: value for name, value in pool.connection_kwargs.items() if name in _TAKEN}
         if "server" in arguments:
             return cls("fake://", "fake", {"server": arguments["server"]})
-        secure = "SSL" in pool.connection_class.__name__
+        # By its name: an SSLConnection of either kind, or a class of the user's made of one.
+        secure = any("SSL" in kind.__name__ for kind in pool.connection_class.__mro__)
         return _of("unix" if "path" in arguments else "rediss" if secure else "redis", arguments)
 
     @property
@@ -237,7 +236,11 @@ def _fake_server(name: str) -> Any:
             "fake:// needs the package fakeredis, which is not installed.",
             hint="Run: pip install 'rqlite-jobs[testing]'",
         ) from None
-    with _fakes_guard:
-        if name not in _fakes:
-            _fakes[name] = fakeredis.FakeServer()
-        return _fakes[name]
+    # Not under a lock, which a fork might copy while it is held; one step of a dict is as good.
+    found = _fakes.get(name)
+    return _fakes.setdefault(name, fakeredis.FakeServer()) if found is None else found
+
+
+def forget_fake(name: str) -> None:
+    """Let go of the server of `fake://<name>`, and of all that is on it."""
+    _fakes.pop(name, None)

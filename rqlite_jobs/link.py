@@ -10,6 +10,7 @@ import weakref
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from rqlite_jobs.address import Address
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
     import redis.asyncio
 
 T = TypeVar("T")
+
+REOPEN_S = 60.0
+"""How often a namespace is opened again by a process that goes on writing: its server may have been emptied."""
 
 
 class Once(Generic[T]):
@@ -78,7 +82,7 @@ class Link:
         self.client = client
         self.clock: Clock = clock or ServerClock()
         self.guard = threading.RLock()
-        self._opened = False
+        self._open_until_s = float("-inf")
         _all.add(self)
 
     @Once
@@ -124,13 +128,13 @@ class Link:
         return AsyncCaller(self.connections)
 
     def run(self, call: Call[T], *, patient: bool = True) -> T:
-        """Send a call; before the first one that writes, open the namespace.
+        """Send a call; before the first one that writes, and again once a minute, open the namespace.
 
         Raises:
             FormatMismatch: the namespace is of another version.
             The errors of `Caller.run`.
         """
-        if not self._opened and not script(call.verb).read_only:
+        if self._must_open(call):
             # A full server must not keep a worker from starting: it is the worker that makes room.
             with suppress(ServerFull):
                 self.caller.command("SADD", NAMESPACES, self.keys.namespace, again=patient)
@@ -139,11 +143,21 @@ class Link:
 
     async def arun(self, call: Call[T], *, patient: bool = True) -> T:
         """Send a call from an event loop: `run` for async code."""
-        if not self._opened and not script(call.verb).read_only:
+        if self._must_open(call):
             with suppress(ServerFull):
                 await self.async_caller.command("SADD", NAMESPACES, self.keys.namespace, again=patient)
             self._check_format(await self.async_caller.run(self.operations.open(), patient=patient))
         return await self.async_caller.run(call, patient=patient)
+
+    def _must_open(self, call: Call[Any]) -> bool:
+        """Is the namespace to be opened first?
+
+        A worker registers when it starts, and when its lease is gone: maybe with everything else on that server,
+        and then the namespace would be in no list. Producers learn nothing of that, so they ask by the clock.
+        """
+        if monotonic() < self._open_until_s and call.verb != "register":
+            return False
+        return not script(call.verb).read_only
 
     def _check_format(self, found: int) -> None:
         if found != FORMAT:
@@ -152,7 +166,7 @@ class Link:
                 f"knows format {FORMAT}.",
                 hint="Upgrade rqlite-jobs here, or use another namespace.",
             )
-        self._opened = True
+        self._open_until_s = monotonic() + REOPEN_S
 
 
 class Linked:

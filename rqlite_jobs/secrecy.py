@@ -4,6 +4,7 @@ import re
 
 # Greedy: a password that was not written as %xx may hold an @ itself.
 _CREDENTIALS = re.compile(r"\b((?:redis|valkey|unix)[\w+.-]*://)\S*@", re.IGNORECASE)
+_PARAMETER = re.compile(r"([?&](?:ssl_)?password=)[^\s&'\")]*", re.IGNORECASE)
 
 
 def masked(text: str) -> str:
@@ -12,4 +13,4 @@ def masked(text: str) -> str:
     >>> masked("there is no 'redis://ann:secret@localhost:6379'")
     "there is no 'redis://***@localhost:6379'"
     """
-    return _CREDENTIALS.sub(r"\1***@", text)
+    return _PARAMETER.sub(r"\1***", _CREDENTIALS.sub(r"\1***@", text))

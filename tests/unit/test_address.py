@@ -11,6 +11,7 @@ import redis.asyncio
 
 from rqlite_jobs.address import TIMEOUT_S, Address
 from rqlite_jobs.errors import BadUrl
+from rqlite_jobs.secrecy import masked
 
 CERTS = {"ssl_cert_reqs": "none", "ssl_check_hostname": False}
 
@@ -67,6 +68,10 @@ def test_forms(url: str, shown: str, kind: str, facts: dict[str, object]) -> Non
         ("unix:///", "it names no socket"),
         ("unix://tmp/s", "it names no socket"),
         ("unix:///tmp/s?db=x", "cannot be read"),
+        # Here a piece of the password would be taken for something that is shown.
+        ("redis://:12#34@h", "must be written as %xx"),
+        ("redis://:12?34@h", "must be written as %xx"),
+        ("unix://:s3/cr3t@/tmp/s", "it names no socket"),
     ],
 )
 def test_what_is_refused(url: str, why: str) -> None:
@@ -92,6 +97,30 @@ def test_a_password_is_shown_nowhere(secret: str, form: str) -> None:
         assert secret not in told
         assert quote(secret, safe="") not in told
         assert caught.value.__context__ is None
+
+
+@pytest.mark.parametrize(
+    ("url", "told"),
+    [
+        ("redis://h:7/3", "redis://h:7/3"),
+        ("redis://:secret@h:7/3", "redis://***@h:7/3"),
+        ("redis://h?password=secret", "redis://***@h:6379/0"),
+        ("redis://bob@h", "redis://***@h:6379/0"),
+        ("unix://:secret@/tmp/s?db=3", "unix://***@/tmp/s?db=3"),
+    ],
+)
+def test_whether_there_are_credentials_is_no_secret(url: str, told: str) -> None:
+    assert Address.parse(url).with_credentials == told
+
+
+def test_an_address_in_any_text_is_masked() -> None:
+    for text, wanted in (
+        ("no 'redis://ann:p@ss@h:1' here", "no 'redis://***@h:1' here"),
+        ("unix:///s?db=3&password=p%40ss&x=1", "unix:///s?db=3&password=***&x=1"),
+        ("https://ann@shop.example/?to=a@b.c", "https://ann@shop.example/?to=a@b.c"),
+        ("redis://h and a@b", "redis://h and a@b"),
+    ):
+        assert masked(text) == wanted
 
 
 def test_a_good_address_shows_no_password_either() -> None:
