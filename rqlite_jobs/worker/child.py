@@ -191,6 +191,8 @@ class Child:
         )  # fmt: skip
         while True:
             wait_s = slot.step()
+            if slot.begins:
+                self._waker.expect(slot.due_s)
             if self._stopping.is_set() and wait_s:
                 if not self._holdings.waiting and not slot.owes:
                     return

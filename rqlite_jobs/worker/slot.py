@@ -56,8 +56,15 @@ class Slot:
         self._clock = clock
         self._failures = 0
         self._begin: list[Claim] = []
+        self.due_s = float("inf")
+        """In how many seconds the next scheduled job is due, as of the last turn; infinite if there is none."""
         self.idle = False
         """Did the last step find nothing to do?"""
+
+    @property
+    def begins(self) -> bool:
+        """Was it given a job that the next step begins with?"""
+        return bool(self._begin)
 
     @property
     def owes(self) -> bool:
@@ -109,10 +116,11 @@ class Slot:
         # What is left is for others, if this one may not claim.
         more = claims_wanted and (left or self._turn.void)
         self.idle = not (self._begin or more or self._holdings.waiting)
+        due_ms = self._turn.next_due_ms
+        self.due_s = max(due_ms, 1) / 1000 if due_ms >= 0 else float("inf")
         if not self.idle:
             return 0.0
-        due_ms = self._turn.next_due_ms
-        return max(due_ms, 1) / 1000 if due_ms >= 0 and claims_wanted else float("inf")
+        return self.due_s if claims_wanted else float("inf")
 
     def _wait_for_heart(self) -> float:
         self._failures += 1

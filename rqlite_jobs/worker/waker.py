@@ -14,6 +14,8 @@ log = logging.getLogger("rqlite_jobs.worker")
 
 LISTEN_S = 4.0
 """How long one wait at the server lasts at most; then a turn looks whether something was missed."""
+SLACK_S = 0.05
+"""Two answers about the same due time differ by what each was under way."""
 FAKE_LISTEN_S = 0.02
 """The same for a server inside this process, whose waits cannot be interrupted."""
 
@@ -37,6 +39,8 @@ class Waker:
         self._guard = threading.Condition()
         self._listening = False
         self._roused = 0
+        self._due_s = float("inf")
+        self._until_s = float("inf")
         self._idle = 0
         self._stopped = False
         self._connection: Any = None
@@ -47,13 +51,14 @@ class Waker:
 
         Args:
             longest_s: in how many seconds the next scheduled job is due, as far as the asker knows; infinite: none.
-                Whoever knows of one keeps that time, whether it listens or not.
+                Whoever knows of one keeps that time, whether it listens or not; and so does whoever listens next.
 
         Raises:
             redis.RedisError, OSError: listening failed, and not for the first time in a row.
         """
         until_s = time.monotonic() + longest_s
         with self._guard:
+            self._due_s = until_s
             self._idle += 1
             roused = self._roused
             try:
@@ -68,7 +73,7 @@ class Waker:
             finally:
                 self._idle -= 1
         try:
-            self._listen(max(0.001, min(until_s - time.monotonic(), LISTEN_S)))
+            self._listen(until_s)
         finally:
             with self._guard:
                 self._listening = False
@@ -78,6 +83,13 @@ class Waker:
     def idle(self) -> int:
         """How many slots wait."""
         return self._idle
+
+    def expect(self, due_s: float) -> None:
+        """A slot that goes to work knows in how many seconds a job is due: whoever listens must not sleep past that."""
+        with self._guard:
+            self._due_s = time.monotonic() + due_s
+            if self._due_s + SLACK_S < self._until_s:
+                self._interrupt()
 
     def rouse(self) -> None:
         """Send all idle slots back to work: they look whether they shall end, or what lies in hand."""
@@ -92,9 +104,7 @@ class Waker:
             self._stopped = True
         self.rouse()
 
-    def _listen(self, listen_s: float) -> None:
-        if self._address.fake:
-            listen_s = min(listen_s, FAKE_LISTEN_S)
+    def _listen(self, until_s: float) -> None:
         connection = self._connection
         if connection is None:
             # Its own connection, for it hangs in a blocking command; it outwaits that by the usual timeout.
@@ -106,7 +116,10 @@ class Waker:
                     connection.disconnect()
                     return
                 self._connection = connection
+                longest_s = FAKE_LISTEN_S if self._address.fake else LISTEN_S
+                self._until_s = min(until_s, self._due_s, time.monotonic() + longest_s)
             keys = [self._keys.wake(queue) for queue in self._queues()]
+            listen_s = max(0.001, self._until_s - time.monotonic())
             connection.send_command("BLPOP", *keys, f"{listen_s:.3f}")
             connection.read_response(disable_decoding=True)
         except BaseException as error:
