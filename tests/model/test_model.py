@@ -11,7 +11,7 @@ import pytest
 from tests.model import machine
 from tests.model.branches import BRANCHES, REFUSALS, RULES
 from tests.model.profiles import PROFILES, SMALL, run
-from tests.servers import FakeServer, Server, why_missing
+from tests.servers import FakeServer, Server
 
 pytestmark = pytest.mark.model
 
@@ -36,13 +36,11 @@ def test_scripts_do_what_the_model_says(real_server: Server) -> None:
     assert BRANCHES - set(taken) == set(), f"never taken in {rounds} rounds"
 
 
-def test_scripts_do_what_the_model_says_on_a_fake_server() -> None:
-    if missing := why_missing("fake"):
-        pytest.skip(missing)
+def test_scripts_do_it_on_every_kind_of_server(server: Server | FakeServer) -> None:
     taken: Counter[str] = Counter()
 
     for number in range(ROUNDS):
-        run(SMALL, FakeServer(), taken, number)
+        run(SMALL, server, taken, number)
 
     assert taken["rule: turn"] > 0
 
