@@ -93,8 +93,17 @@ class Child:
 
     def quiet(self) -> None:
         """Claim nothing more, and stay."""
+        if not self._quiet:
+            log.info(
+                "worker %s is quiet: it finishes what it runs and claims nothing more", self.heart.worker
+            )
         self._quiet = True
         self._rouse()
+
+    @property
+    def held(self) -> int:
+        """How many jobs it runs, has in hand, or has not settled yet."""
+        return len(self._holdings.ids())
 
     def wait(self, timeout_s: float | None = None) -> bool:
         """Wait until all slots have ended; False if they have not in that time."""
@@ -118,8 +127,9 @@ class Child:
             while worker and left:
                 _, left = self._call(self._app.operations.leave(worker, self.heart.queues))
         except Exception as error:
+            why = str(error).partition("\n")[0]
             log.warning(
-                "left without telling the server, which gives the jobs back when the lease ends: %s", error
+                "left without telling the server, which gives the jobs back when the lease ends: %s", why
             )
         self._holdings.drop()
         return all_ended and not (self._turner is not None and self._turner.busy)

@@ -121,6 +121,11 @@ class Worker:
         if self._stop_asked.is_set():
             child.stop()
         deadline_s = time.monotonic() + self._settings.stop_after_ms / 1000
+        if self._stop_asked.is_set() and (held := child.held):
+            log.info(
+                "stopping: %d %s may finish for %s; a second signal hands back at once",
+                held, "job" if held == 1 else "jobs", to_text(self._settings.stop_after_ms),
+            )  # fmt: skip
         while time.monotonic() < deadline_s and self._stops < 2 and not child.wait(0.05):
             continue
         if not child.wait(0):
