@@ -115,10 +115,11 @@ class Heart:
         }
         sent_s = self._clock()
         _, queues = self._call(self._operations.register(worker, self._settings.lease_ms, facts))
-        self.worker = worker
-        self._confirm(sent_s, queues)
-        self._next_beat_s = sent_s + self._settings.beat_ms / 1000
-        self._changed()
+        with self._guard:
+            self.worker = worker
+        if self._confirm(worker, sent_s, queues):
+            self._next_beat_s = sent_s + self._settings.beat_ms / 1000
+            self._changed()
 
     def lose(self, worker: str) -> None:
         """The lease of `worker` is gone: forget what was held under it. The next tick registers anew."""
@@ -126,9 +127,10 @@ class Heart:
             if not worker or worker != self.worker:
                 return
             self.worker = ""
-        self._confirmed_s = float("-inf")
-        self._next_beat_s = 0.0
-        dropped = self._holdings.drop()
+            self._confirmed_s = float("-inf")
+            self._next_beat_s = 0.0
+            # Before anybody lets go: what is held under a lease that comes next must not be dropped.
+            dropped = self._holdings.drop()
         log.warning("the lease of worker %s is lost, with %d jobs; they run elsewhere", worker, len(dropped))
         self._changed()
 
@@ -173,23 +175,27 @@ class Heart:
         if beat.recovered:
             log.warning("%d jobs of workers that died are back in their queues", beat.recovered)
             self._changed()  # the token that tells of them may go to a waiter that is frozen, or cut off
-        if worker != self.worker:
-            return  # a turn was told meanwhile that it is lost, and this beat says nothing of a new one
-        self._confirm(sent_s, beat.queues)
+        if not self._confirm(worker, sent_s, beat.queues):
+            return
         # The earliest other lease is looked after when it ends, by whoever beats first then.
         next_s = settings.beat_ms / 1000
         if beat.next_end_ms:
             next_s = min(next_s, max((beat.next_end_ms - beat.now_ms + 1) / 1000, settings.sweep_ms / 1000))
         self._next_beat_s = sent_s + next_s
 
-    def _confirm(self, sent_s: float, queues: Sequence[str]) -> None:
-        self._confirmed_s = sent_s
+    def _confirm(self, worker: str, sent_s: float, queues: Sequence[str]) -> bool:
+        """Take in an answer; False if a turn was told meanwhile that this worker's lease is lost."""
+        with self._guard:
+            if worker != self.worker:
+                return False
+            self._confirmed_s = sent_s
         if self._all_queues:
             known = set(self._own_queues)
             found = self._own_queues + sorted(queue for queue in queues if queue not in known)
             if found != self.queues:
                 self.queues = found
                 self._changed()
+        return True
 
     def _new_id(self) -> str:
         letters = string.digits + string.ascii_lowercase

@@ -221,3 +221,36 @@ def test_without_a_sure_lease_a_slot_is_not_idle(wire: Wire) -> None:
     clock.now_s += 15
     assert 0 < slot.step() < 1
     assert not slot.idle
+
+
+def test_a_lease_that_is_lost_and_a_new_one_come_one_after_the_other(wire: Wire) -> None:
+    """A slot that is told of the loss is held up before it has dropped what it held; the heart goes on meanwhile."""
+    in_drop, go_on = threading.Event(), threading.Event()
+
+    class Slow(Holdings):
+        def drop(self) -> Any:
+            in_drop.set()
+            assert go_on.wait(10)
+            return super().drop()
+
+    holdings = Slow()
+    its_heart = heart(wire, holdings, Clock())
+    its_heart.register()
+    loser = threading.Thread(target=its_heart.lose, args=(its_heart.worker,))
+    loser.start()
+    assert in_drop.wait(10)
+    registered = threading.Event()
+
+    def register() -> None:
+        its_heart.register()
+        registered.set()
+        holdings.receive([A], 1, holdings.era)
+
+    newcomer = threading.Thread(target=register)
+    newcomer.start()
+    assert not registered.wait(0.1)
+    go_on.set()
+    loser.join(10)
+    newcomer.join(10)
+    assert holdings.ids() == ["a"], "it is held under the new lease"
+    assert its_heart.sure
