@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     import redis
 
 _LINE = re.compile(r"(?:user_script|\[string \"[^\"]*\"\]):(\d+)")
+_FOREIGN = " (`rqj doctor` names a key that is not of the type it should be.)"
 SOON = ("LOADING", "BUSY", "TRYAGAIN", "CLUSTERDOWN", "MASTERDOWN")
 READ_ONLY = ("READONLY", "MISCONF", "NOREPLICAS")
 """First words of the errors by which a server says that it takes no writes."""
@@ -36,7 +37,7 @@ class Refusals:
         at = script(call.verb).origin(int(found[1])) if found else script(call.verb).lines[0]
         raise ScriptFailed(
             f"lua/{call.verb}.lua failed at {at.file}:{at.number}: {text.partition(' script: ')[0]}",
-            hint=f"There it says: {at.text.strip()}",
+            hint=f"There it says: {at.text.strip()}" + (_FOREIGN if "WRONGTYPE" in text else ""),
             script=call.verb,
             file=at.file,
             line=at.number,

@@ -15,6 +15,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 
 _INCLUDE = re.compile(r"\s*--- @include (\S+)\s*$")
+_TYPE = re.compile(r"local (\w+_key)\s*= KEYS\[\d+\]\s+-- (hash|list|zset|string|stream)\b")
 _BINDING = re.compile(r"local (\w+_(?:key|prefix))\s*= KEYS\[(\d+)\]")
 
 
@@ -98,6 +99,13 @@ def verbs() -> tuple[str, ...]:
     return tuple(
         sorted(entry.name.removesuffix(".lua") for entry in folder().iterdir() if entry.name.endswith(".lua"))
     )
+
+
+@cache
+def key_types() -> dict[str, str]:
+    """The type of each key that a namespace has once, by its name in binding blocks: `jobs_key` is a `hash`."""
+    text = "\n".join(script(verb).text for verb in verbs())
+    return dict(_TYPE.findall(text))
 
 
 @cache

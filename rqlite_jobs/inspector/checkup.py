@@ -13,7 +13,7 @@ from rqlite_jobs.config import Settings
 from rqlite_jobs.errors import RqjError, Unreachable
 from rqlite_jobs.keys import NAMESPACES, Keys
 from rqlite_jobs.operations import FORMAT
-from rqlite_jobs.script import script, verbs
+from rqlite_jobs.script import key_types, script, verbs
 
 Level = Literal["ok", "warning", "error"]
 
@@ -40,7 +40,7 @@ class Finding:
     """What one check found.
 
     Attributes:
-        check: which: `version role eviction memory persistence trip scripts rights format`.
+        check: which: `version role eviction memory persistence trip scripts rights format keys`.
         level: `ok`; `warning`, jobs may be slow or lost when the server fails; `error`, they will not work, or be
             dropped in normal use.
         found: what was found.
@@ -76,7 +76,7 @@ def examine(app: Patient, clock: Callable[[], float] = time.perf_counter) -> tup
     Raises:
         Unreachable: it does not answer at all.
 
-    Cost: some thirty trips. Nothing is written, but that the server knows the scripts afterwards.
+    Cost: some fifty trips. Nothing is written, but that the server knows the scripts afterwards.
     """
     return tuple(_findings(app, clock))
 
@@ -104,6 +104,7 @@ def _findings(app: Patient, clock: Callable[[], float]) -> Iterator[Finding]:
     if not app.address.fake:
         yield _rights(app)
     yield _format(app)
+    yield _keys(app)
 
 
 def _version(info: Mapping[str, str]) -> Finding:
@@ -239,6 +240,28 @@ def _format(app: Patient) -> Finding:
             "Upgrade rqlite-jobs here, or use another namespace.",
         )
     return Finding("format", "ok", f"namespace {app.keys.namespace!r} has format {version}")
+
+
+def _keys(app: Patient) -> Finding:
+    """Are the namespace's keys of the types that scripts expect? One that is not stops them."""
+    foreign = []
+    for binding, wanted in sorted(key_types().items()):
+        if binding == "running_key":
+            continue  # one for each worker
+        key = app.keys.fixed(binding.removesuffix("_key"))
+        try:
+            found: bytes = app.caller.command("TYPE", key)
+        except Unreachable:
+            raise
+        except RqjError:
+            return Finding("keys", "warning", "the types of keys cannot be asked for", "Allow it: +type.")
+        if found not in (b"none", wanted.encode()):
+            foreign.append(f"{key} is a {found.decode('utf-8', 'replace')} and should be a {wanted}")
+    if foreign:
+        return Finding(
+            "keys", "error", "; ".join(foreign), "Somebody else wrote it. Look at it, then RENAME or DEL it."
+        )
+    return Finding("keys", "ok", "all of the types that the scripts expect")
 
 
 def _info(caller: Caller) -> dict[str, str]:

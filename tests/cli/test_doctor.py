@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from rqlite_jobs import App
+from rqlite_jobs.errors import ScriptFailed
 from rqlite_jobs.inspector.checkup import called_by_scripts, examine
 from tests.cli.conftest import Shop
 from tests.servers import Server
@@ -121,3 +122,13 @@ def test_several_namespaces_do_not_matter(shop: Shop) -> None:
 def test_the_commands_of_the_scripts_are_found() -> None:
     assert {"HGET", "HSET", "ZADD", "LPUSH", "TIME", "MGET", "ZCARD"} <= called_by_scripts()
     assert all(name.isupper() for name in called_by_scripts())
+
+
+def test_a_key_of_a_foreign_type_is_named(real_app: App) -> None:
+    key = real_app.keys.fixed("dead")
+    real_app.caller.command("SET", key, "mine")
+    found = {one.check: one for one in examine(real_app)}["keys"]
+    assert found.level == "error"
+    assert found.found == f"{key} is a string and should be a list"
+    with pytest.raises(ScriptFailed, match="rqj doctor"):
+        real_app.run(real_app.operations.survey())

@@ -154,7 +154,8 @@ def test_an_error_is_told_with_the_file_and_line(stage: Stage, planted: Planted,
     assert (error.script, error.file, error.line, error.text) == ("bad", "lib/part.lua", 6, f"  {line}")
     assert error.message.startswith("lua/bad.lua failed at lib/part.lua:6: ")
     assert re.search(why, error.message)
-    assert error.hint == f"There it says: {line}"
+    assert error.hint.startswith(f"There it says: {line}")
+    assert ("rqj doctor" in error.hint) == (why == "WRONGTYPE")
     assert script("bad").sha not in error.message
 
 

@@ -164,7 +164,8 @@ def test_an_error_of_a_script_names_file_and_line(driver: Driver, stage: Stage) 
     assert (error.script, error.file) == ("survey", "survey.lua")
     assert "LLEN" in error.text
     assert error.message.startswith(f"lua/survey.lua failed at survey.lua:{error.line}: WRONGTYPE")
-    assert error.hint == f"There it says: {error.text.strip()}"
+    assert error.hint.startswith(f"There it says: {error.text.strip()}")
+    assert "rqj doctor" in error.hint
     assert driver.run(stage.ops.crew()).workers == []  # the connection is as good as before
 
 
