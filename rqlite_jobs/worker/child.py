@@ -213,8 +213,7 @@ class Child:
                 try:
                     self._waker.wait(wait_s)
                 except Exception as error:
-                    self._outage.failed(error)
-                    self._stopping.wait(self._outage.pause_s(2))
+                    self._stopping.wait(self._outage.deaf(error))
             elif wait_s:
                 # One that may not claim does not listen either: it would take tokens that are for others.
                 self._stopping.wait(wait_s if wait_s < threading.TIMEOUT_MAX else None)

@@ -7,11 +7,14 @@ import time
 from collections.abc import Callable
 
 from rqlite_jobs.durations import to_text
+from rqlite_jobs.refusal import refusal, said
 
 log = logging.getLogger("rqlite_jobs.worker")
 
 PAUSE_S = (0.05, 2.0)
 """The first and the longest pause between two tries; they double, with jitter."""
+DEAF_S = 1.0
+"""How often a worker looks for jobs that may not listen."""
 
 
 class Outage:
@@ -27,6 +30,7 @@ class Outage:
         self._clock = clock
         self._guard = threading.Lock()
         self._since_s: float | None = None
+        self._deaf = False
 
     def failed(self, error: BaseException) -> None:
         """A request failed; the first of a row is logged."""
@@ -35,6 +39,23 @@ class Outage:
                 return
             self._since_s = self._clock()
         log.error("%s Trying again until it answers.", str(error).partition("\n")[0])
+
+    def deaf(self, error: BaseException) -> float:
+        """Listening for a wake-up failed; answers how many seconds to wait before the next turn.
+
+        It is an outage, unless the server answered, and refuses to let us listen. Turns work all the same, so that is
+        told once, and not once for every turn.
+        """
+        if refusal(error) is None:
+            self.failed(error)
+            return self.pause_s(2)
+        with self._guard:
+            told, self._deaf = self._deaf, True
+        if not told:
+            log.error(
+                "this worker may not listen, and looks for jobs every second or so instead: %s", said(error)
+            )
+        return DEAF_S
 
     def over(self) -> None:
         """A request was answered; the first after a row of failures is logged."""

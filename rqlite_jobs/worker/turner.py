@@ -157,9 +157,7 @@ class Turner:
         except Exception as error:
             # If the server is away, the turn that follows tells it better.
             self._deaf += 1
-            if self._deaf > 1:
-                self._outage.failed(error)
-            await asyncio.sleep(self._outage.pause_s(2))
+            await asyncio.sleep(self._outage.deaf(error) if self._deaf > 1 else self._outage.pause_s(2))
         else:
             self._deaf = 0
         # A token may have been taken. If no slot is free by now, the next turn gives it back.

@@ -9,8 +9,9 @@ import pytest
 from rqlite_jobs import App
 from rqlite_jobs.address import Address
 from rqlite_jobs.worker.waker import Waker
+from tests.conftest import app_on
 from tests.servers import Server
-from tests.worker.inside import working
+from tests.worker.inside import KINDS, of_kind, working
 from tests.worker.site import until
 from tests.worker.test_waker import INF, KEYS, Waiting, listens
 
@@ -101,3 +102,29 @@ def test_a_due_job_is_started_though_the_slot_that_knew_of_it_is_busy(
         until(lambda: late_s, "it has run")
         gate.set()
     assert 0 <= late_s[0] < 0.5
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_that_may_not_listen_says_so_once_and_works_all_the_same(
+    real_server: Server, kind: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    app = of_kind(app_on(real_server), kind)
+
+    @app.job
+    def note() -> None: ...
+
+    with real_server.client() as client, working(app, concurrency=2):
+
+        def refused() -> int:
+            return int(client.info("errorstats").get("errorstat_WRONGTYPE", {"count": 0})["count"]) - before
+
+        before = 0
+        before = refused()
+        client.set(app.keys.wake("default"), "x")
+        note.enqueue()
+        until(lambda: refused() >= 3, "it has tried some times")
+        assert app.inspect.stats().done == 1
+    told = [line for line in caplog.messages if "may not listen" in line]
+    assert len(told) == 1
+    assert "WRONGTYPE" in told[0]
+    assert not any("answers again" in line or "Trying again" in line for line in caplog.messages)
