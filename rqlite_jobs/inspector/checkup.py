@@ -66,22 +66,26 @@ class Patient(Protocol):
     def settings(self) -> Settings: ...  # noqa: D102
 
 
-def examine(app: Patient, clock: Callable[[], float] = time.perf_counter) -> tuple[Finding, ...]:
+def examine(
+    app: Patient, clock: Callable[[], float] = time.perf_counter, *, allow_eviction: bool | None = None
+) -> tuple[Finding, ...]:
     """Look at the server of an app.
 
     Args:
         app: whose server.
         clock: seconds, for the round trip.
+        allow_eviction: a server that may drop keys is taken; None: as the app's settings say.
 
     Raises:
         Unreachable: it does not answer at all.
 
     Cost: some fifty trips. Nothing is written, but that the server knows the scripts afterwards.
     """
-    return tuple(_findings(app, clock))
+    evictable = app.settings.allow_eviction if allow_eviction is None else allow_eviction
+    return tuple(_findings(app, clock, evictable))
 
 
-def _findings(app: Patient, clock: Callable[[], float]) -> Iterator[Finding]:
+def _findings(app: Patient, clock: Callable[[], float], evictable: bool) -> Iterator[Finding]:
     app.caller.command("PING")  # before all else: an unreachable server is one error and not nine
     if app.address.fake:
         yield Finding("version", "ok", "a fake server inside this process, for tests")
@@ -91,7 +95,7 @@ def _findings(app: Patient, clock: Callable[[], float]) -> Iterator[Finding]:
             yield from (
                 _version(info),
                 _role(info),
-                _eviction(info, app.settings.allow_eviction),
+                _eviction(info, evictable),
                 _memory(info),
             )
             yield _persistence(info)

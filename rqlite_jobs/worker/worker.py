@@ -10,6 +10,7 @@ from typing import Never
 from rqlite_jobs.app import App
 from rqlite_jobs.durations import Duration, to_text
 from rqlite_jobs.errors import BadOption, UnknownOption, nearest
+from rqlite_jobs.inspector.checkup import examine
 from rqlite_jobs.keys import check_queue
 from rqlite_jobs.worker.child import Child
 from rqlite_jobs.worker.ground import check_ground
@@ -91,7 +92,7 @@ class Worker:
             RqjError: the server is one that a worker must not serve; see `rqj doctor`.
         """
         self._app.load_imports()
-        check_ground(self._app, self._settings)
+        check_ground(examine(self._app, allow_eviction=self._settings.allow_eviction))
         child = Child(self._app, self._settings, self._queues, self._burst)
         with self._guard:
             self._child = child

@@ -12,6 +12,7 @@ import pytest
 
 from rqlite_jobs import App
 from rqlite_jobs.errors import RqjError, Unreachable
+from rqlite_jobs.inspector.checkup import Finding
 from rqlite_jobs.worker import Worker
 from rqlite_jobs.worker.ground import check_ground
 from rqlite_jobs.worker.loop import Loop
@@ -146,60 +147,21 @@ def test_signals_that_a_platform_does_not_have_are_not_asked_for(monkeypatch: py
 # Ground
 
 
-class Told:
-    """An app whose server says what it is told to."""
-
-    class address:
-        fake = False
-
-    def __init__(self, answer: bytes | Exception) -> None:
-        self.answer = answer
-        self.caller = self
-
-    def command(self, *words: str) -> bytes:
-        if isinstance(self.answer, Exception):
-            raise self.answer
-        return self.answer
+def test_bad_ground_is_refused_with_its_remedy() -> None:
+    good, bad = (
+        Finding("version", "ok", "redis 7.0.0"),
+        Finding("eviction", "error", "allkeys-lru", "Set noeviction."),
+    )
+    with pytest.raises(RqjError, match="by its eviction: allkeys-lru") as caught:
+        check_ground([good, bad])
+    assert caught.value.hint == "Set noeviction."
 
 
-SETTINGS = App("test").settings
-
-
-@pytest.mark.parametrize(
-    ("facts", "said"),
-    [
-        (b"redis_version:6.2.14\r\n", "version 6.2.14"),
-        (b"redis_version:7.0.0\r\nmaxmemory_policy:volatile-lru\r\n", "volatile-lru"),
-        (b"redis_version:7.2.4\r\nvalkey_version:9.1.0\r\nmaxmemory_policy:allkeys-lru\r\n", "allkeys-lru"),
-    ],
-)
-def test_bad_ground_is_refused_with_its_remedy(facts: bytes, said: str) -> None:
-    with pytest.raises(RqjError, match=said) as caught:
-        check_ground(Told(facts), SETTINGS)  # type: ignore[arg-type]
-    assert caught.value.hint
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        b"redis_version:7.0.0\r\nmaxmemory_policy:noeviction\r\n",
-        b"redis_version:255.255.255\r\n",
-        b"",
-        b"redis_version:\xff\r\nnonsense",
-        RqjError("no permission"),
-    ],
-)
-def test_good_ground_and_what_a_server_will_not_tell_are_accepted(answer: bytes | Exception) -> None:
-    check_ground(Told(answer), SETTINGS)  # type: ignore[arg-type]
-
-
-def test_eviction_can_be_allowed() -> None:
-    check_ground(Told(b"maxmemory_policy:allkeys-lru"), SETTINGS.but(allow_eviction=True))  # type: ignore[arg-type]
-
-
-def test_a_server_that_is_away_is_no_ground() -> None:
-    with pytest.raises(ConnectionError):
-        check_ground(Told(Unreachable()), SETTINGS)  # type: ignore[arg-type]
+def test_doubtful_ground_is_told_of(caplog: pytest.LogCaptureFixture) -> None:
+    check_ground(
+        [Finding("persistence", "warning", "no append-only file", "Type: CONFIG SET appendonly yes.")]
+    )
+    assert "no append-only file. Type: CONFIG SET appendonly yes." in caplog.text
 
 
 def test_a_worker_refuses_a_real_server_that_may_evict(real_server: Server, real_app: App) -> None:
