@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import Any, ParamSpec, TypeVar, cast
+from typing import Any, ParamSpec, TypeVar, cast, overload
 
 from rqlite_jobs.app import App
 from rqlite_jobs.codec import canonical
@@ -41,18 +41,56 @@ def assert_enqueued(handler: Handler[P, R], /, *args: P.args, **kwargs: P.kwargs
     wanted = handler.declared.binder.bind(args, kwargs)
     app = cast(App, handler._home)
     found: list[Job[Any]] = []
-    for job in _jobs(app):
+    for job in _jobs(app, None):
         if job.name == handler.name and job.state in _WAITING and not _differences(handler, wanted, job):
             return job
         found.append(job)
-    raise AssertionError(
-        _missing(app, handler, wanted, call_text(Job("", handler.name, args=args, kwargs=kwargs)), found)
-    )
+    raise AssertionError(_missing(app, handler, wanted, _call(handler, args, kwargs), found))
 
 
-def _jobs(app: App) -> Iterator[Job[Any]]:
-    """All jobs of the namespace, those first that wait."""
-    for state in (*_WAITING, None):
+@overload
+def assert_not_enqueued(handler: Handler[..., Any], /) -> None: ...
+@overload
+def assert_not_enqueued(handler: Handler[P, Any], /, *args: P.args, **kwargs: P.kwargs) -> None: ...
+def assert_not_enqueued(handler: Any, /, *args: Any, **kwargs: Any) -> None:
+    """Fail if a job of this handler with these arguments waits to run; without arguments: if any of it does.
+
+    Args:
+        handler: of which job.
+        args, kwargs: its arguments, all of them, or none at all.
+
+    Raises:
+        AssertionError: there is one; the message lists those that wait.
+        WrongArguments: the arguments do not fit the handler's signature, so no job can have them.
+
+    Cost: reads all waiting jobs.
+
+    Example: `assert_not_enqueued(crunch_sales, 42)`.
+    """
+    wanted = handler.declared.binder.bind(args, kwargs) if args or kwargs else None
+    app = cast(App, handler._home)
+    found = [
+        job
+        for job in _jobs(app, _WAITING)
+        if job.name == handler.name and (wanted is None or not _differences(handler, wanted, job))
+    ]
+    if found:
+        what = f"job {handler.name!r}" if wanted is None else f"job {_call(handler, args, kwargs)}"
+        waits = "one waits" if len(found) == 1 else f"{len(found)} wait"
+        lines = [f"no {what} should wait in the namespace {app.namespace!r}, and {waits}:"]
+        lines += [f"  {job.state:<9} {call_text(job)} in queue {job.queue}" for job in found[:_SHOWN_MAX]]
+        if len(found) > _SHOWN_MAX:
+            lines.append(f"  and {len(found) - _SHOWN_MAX} more")
+        raise AssertionError("\n".join(lines))
+
+
+def _call(handler: Handler[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
+    return call_text(Job("", handler.name, args=args, kwargs=dict(kwargs)))
+
+
+def _jobs(app: App, states: tuple[str, ...] | None) -> Iterator[Job[Any]]:
+    """The jobs in some states; None: all of the namespace, those first that wait."""
+    for state in states or (*_WAITING, None):
         cursor = ""
         while True:
             page = app.inspect.jobs(state, cursor=cursor)

@@ -1,6 +1,7 @@
 """What type checkers must refuse: every line that ends in `# refused`, and no other."""
 
 from rqlite_jobs import App, AsyncHandler, Job, Retry, SyncHandler, Worker, until_executed, until_expired
+from rqlite_jobs.testing import assert_enqueued, isolated
 
 app = App("bookstore")
 App(url=3)  # refused
@@ -104,3 +105,10 @@ until_expired(ttl="1h")  # refused
 
 Worker(app, leese="2s")  # refused
 Worker(app, concurrency="many")  # refused
+
+# The testing kit.
+
+assert_enqueued(crunch_sales)  # refused
+assert_enqueued(crunch_sales, "42")  # refused
+isolated()  # refused
+isolated(app, clock=0)  # refused

@@ -18,6 +18,8 @@ from rqlite_jobs import (
     until_executed,
     until_expired,
 )
+from rqlite_jobs.testing import FrozenClock, adrain, assert_enqueued, assert_not_enqueued, drain, isolated
+from rqlite_jobs.testing.plugin import Isolate
 
 app = App("bookstore", url="redis://localhost", lease="15s", retry=Retry(5))
 assert_type(App(), App)
@@ -155,3 +157,22 @@ try:
 except LockConflict as conflict:
     assert_type(conflict.holder_id, str)
     assert_type(conflict.lock_key, str)
+
+# The testing kit.
+
+assert_type(assert_enqueued(crunch_sales, 42, full=True), Job[float])
+assert_type(assert_enqueued(send_mail, "a@b.c"), Job[bytes])
+assert_not_enqueued(crunch_sales)
+assert_not_enqueued(crunch_sales, 42)
+clock = FrozenClock(0)
+with isolated(app, clock=clock) as same_app:
+    assert_type(same_app, App)
+    assert_type(drain(app), int)
+
+
+async def in_a_loop() -> None:
+    assert_type(await adrain(app, limit=10), int)
+
+
+def test_with_the_fixture(rqj_isolated: Isolate) -> None:
+    assert_type(rqj_isolated(app, clock=FrozenClock(0)), App)

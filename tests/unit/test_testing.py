@@ -1,15 +1,18 @@
 """The testing kit: a clock that stands still, jobs run here and now, and what was enqueued instead."""
 
 import asyncio
+import contextlib
 import math
 import threading
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+import fakeredis
 import pytest
 
-from rqlite_jobs import App, Retry, RetryIn, Snooze, until_executed
+import rqlite_jobs.address
+from rqlite_jobs import App, Retry, RetryIn, Snooze, Worker, until_executed
 from rqlite_jobs.errors import (
     BadDuration,
     BadOption,
@@ -18,7 +21,7 @@ from rqlite_jobs.errors import (
     UnserializableArguments,
     WrongArguments,
 )
-from rqlite_jobs.testing import FrozenClock, adrain, assert_enqueued, drain
+from rqlite_jobs.testing import FrozenClock, adrain, assert_enqueued, assert_not_enqueued, drain, isolated
 from tests.servers import FakeServer
 
 
@@ -223,6 +226,35 @@ class TestDrain:
         clock.advance("1s")
         assert drain(other) == 1
 
+    @pytest.mark.parametrize("kind", ["plain", "async"])
+    @pytest.mark.parametrize("way", ["drain", "adrain"])
+    @pytest.mark.parametrize("end", [pytest.fail.Exception, pytest.skip.Exception, KeyboardInterrupt])
+    def test_what_ends_a_test_ends_it_from_within_a_job(
+        self, app: App, kind: str, way: str, end: type[BaseException]
+    ) -> None:
+        def plain() -> None:
+            raise end("not this one")
+
+        async def awaiting() -> None:
+            raise end("not this one")
+
+        job = app.job(name="ending")(plain if kind == "plain" else awaiting).enqueue()
+        with pytest.raises(end, match="not this one"):
+            drain(app) if way == "drain" else asyncio.run(adrain(app))
+        assert (job.refresh().state, job.refresh().attempts) == ("ready", 0), "it is handed back"
+        assert app.inspect.stats().workers == 0
+
+    @pytest.mark.parametrize("error", [AssertionError, SystemExit, asyncio.CancelledError])
+    def test_what_a_worker_takes_for_a_failure_is_one_here(
+        self, app: App, error: type[BaseException]
+    ) -> None:
+        @app.job(retry=Retry(1))
+        def bad() -> None:
+            raise error
+
+        job = bad.enqueue()
+        assert (drain(app), job.refresh().state) == (1, "dead")
+
     def test_an_outage_is_an_error(self, clock: FrozenClock, tmp_path: Any) -> None:
         app = App("test", url=f"unix://{tmp_path}/nobody", clock=clock)
         with pytest.raises(Unreachable):
@@ -324,3 +356,215 @@ class TestAssertEnqueued:
             assert_enqueued(note, 1, 2)  # type: ignore[call-arg]
         with pytest.raises(UnserializableArguments):
             assert_enqueued(note, object())  # type: ignore[arg-type]
+
+
+class TestAssertNotEnqueued:
+    def test_passes_where_no_such_job_waits(self, app: App) -> None:
+        @app.job
+        def send_mail(to: str, subject: str = "hello") -> None: ...
+
+        @app.job
+        def other() -> None: ...
+
+        assert_not_enqueued(send_mail)
+        assert_not_enqueued(send_mail, "a@b.c")
+        other.enqueue()
+        send_mail.enqueue("a@b.c")
+        drain(app)
+        send_mail.enqueue("a@b.c", "bye")
+        assert_not_enqueued(send_mail, "a@b.c")
+        assert_not_enqueued(send_mail, to="x@y.z", subject="bye")
+
+    def test_shows_those_that_wait(self, app: App) -> None:
+        @app.job(queue="mail")
+        def send_mail(to: str, subject: str = "hello") -> None: ...
+
+        send_mail.enqueue("a@b.c")
+        send_mail.options(delay=5).enqueue(to="x@y.z")
+        with pytest.raises(AssertionError) as caught:
+            assert_not_enqueued(send_mail, "a@b.c", subject="hello")
+        assert str(caught.value).splitlines() == [
+            "no job send_mail('a@b.c', subject='hello') should wait in the namespace 'test', and one waits:",
+            "  ready     send_mail('a@b.c') in queue mail",
+        ]
+        with pytest.raises(AssertionError) as caught:
+            assert_not_enqueued(send_mail)
+        assert str(caught.value).splitlines() == [
+            "no job 'send_mail' should wait in the namespace 'test', and 2 wait:",
+            "  ready     send_mail('a@b.c') in queue mail",
+            "  scheduled send_mail(to='x@y.z') in queue mail",
+        ]
+
+    def test_lists_twenty_at_most(self, app: App) -> None:
+        @app.job
+        def note(number: int) -> None: ...
+
+        note.enqueue_many([(number,) for number in range(30)])
+        with pytest.raises(AssertionError, match="and 10 more"):
+            assert_not_enqueued(note)
+
+    def test_refuses_a_call_that_no_job_can_be(self, app: App) -> None:
+        @app.job
+        def note(number: int) -> None: ...
+
+        with pytest.raises(WrongArguments):
+            assert_not_enqueued(note, 1, 2)  # type: ignore[call-overload]
+
+
+class TestIsolated:
+    def test_an_app_with_its_handlers_goes_there_and_back(self, app: App) -> None:
+        @app.job(queue="sales", retry=Retry(5), lock=until_executed())
+        def crunch(book_id: int) -> None: ...
+
+        held = crunch.enqueue(1)
+        link, url = app.link, app.settings.url
+        clock = FrozenClock(0)
+        with isolated(app, clock=clock) as same:
+            assert same is app
+            assert app.clock is clock
+            assert (app.namespace, app.settings.url) != ("test", url)
+            assert app.inspect.stats().enqueued == 0
+            job = crunch.enqueue(1)
+            assert (job.outcome, job.queue) == ("enqueued", "sales")
+            assert asyncio.run(crunch.aenqueue(1)).outcome == "duplicate"
+            assert assert_enqueued(crunch, 1).id == job.id
+            assert drain(app) == 1
+            assert job.refresh().state == "done"
+            crunch.options(delay="5s").enqueue(2)
+            clock.advance("5s")
+            assert drain(app) == 1
+        assert app.link is link
+        assert app.inspect.stats().enqueued == 1
+        assert held.refresh().state == "ready"
+        assert crunch.enqueue(1).outcome == "duplicate"
+
+    def test_its_other_settings_stay(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("RQJ_URL", "redis://nowhere.invalid")
+        app = App("shop", url="redis://nowhere.invalid", retry=Retry(7), default_queue="mail")
+        app.set_flags(url="redis://nowhere.invalid", concurrency=3)
+        with isolated(app):
+            assert app.job(name="note")(lambda: None).enqueue().queue == "mail"
+            assert (app.settings.retry, app.settings.concurrency, app.namespace) == (Retry(7), 3, "shop")
+        assert app.settings.url == "redis://nowhere.invalid"
+
+    @pytest.mark.parametrize("client", [fakeredis.FakeRedis, fakeredis.FakeAsyncRedis])
+    def test_an_app_of_a_client(self, client: Any) -> None:
+        app = App("shop", redis=client())
+        note = app.job(name="note")(lambda: None)
+        note.enqueue()
+        with isolated(app):
+            assert app.inspect.stats().ready == 0
+        assert app.inspect.stats().ready == 1
+
+    def test_each_is_empty(self, app: App) -> None:
+        note = app.job(name="note")(lambda: None)
+        for _ in range(2):
+            with isolated(app):
+                assert_not_enqueued(note)
+                note.enqueue()
+        assert [name for name in rqlite_jobs.address._fakes if name.startswith("isolated")] == [], (
+            "nothing is kept"
+        )
+
+    def test_nested_ones_and_exceptions(self, app: App) -> None:
+        note = app.job(name="note")(lambda number: None)
+        note.enqueue(0)
+        outer = FrozenClock(0)
+        with isolated(app, clock=outer):
+            note.enqueue(1)
+            with contextlib.suppress(ZeroDivisionError), isolated(app):
+                assert app.clock is outer, "its clock is that of the one around it"
+                note.enqueue(2)
+                assert_enqueued(note, 2)
+                assert_not_enqueued(note, 1)
+                raise ZeroDivisionError
+            assert_enqueued(note, 1)
+            assert_not_enqueued(note, 2)
+        assert_enqueued(note, 0)
+        assert_not_enqueued(note, 1)
+
+    def test_two_apps_at_once(self, app: App) -> None:
+        other = App("test", url=app.settings.url)
+        note = app.job(name="note")(lambda: None)
+        with isolated(app), isolated(other):
+            note.enqueue()
+            assert (app.inspect.stats().ready, other.inspect.stats().ready) == (1, 0)
+
+    def test_flags_within_do_not_lead_out(self, app: App) -> None:
+        note = app.job(name="note")(lambda: None)
+        link = app.link
+        with isolated(app):
+            note.enqueue()
+            app.set_flags(namespace=None, concurrency=3)  # as a command does that names this app
+            assert app.settings.concurrency == 3
+            assert_enqueued(note)
+            with isolated(app):
+                assert_not_enqueued(note)
+            assert_enqueued(note)
+        assert app.link is link
+
+    def test_other_threads_are_led_there_too(self, app: App) -> None:
+        note = app.job(name="note")(lambda: None)
+        with isolated(app):
+            thread = threading.Thread(target=note.enqueue)
+            thread.start()
+            thread.join()
+            assert_enqueued(note)
+        assert_not_enqueued(note)
+
+    def test_threads_that_isolate_the_same_app_do_not_meet(self, app: App) -> None:
+        note = app.job(name="note")(lambda number: None)
+        link = app.link
+        step = threading.Barrier(2, timeout=20)
+        found: list[tuple[int, int]] = []
+
+        def first() -> None:
+            with isolated(app):
+                step.wait()  # both are in
+                note.enqueue(1)
+                step.wait()  # both have enqueued
+                found.append((1, app.inspect.stats().ready))
+            step.wait()  # this one is out
+
+        def second() -> None:
+            with isolated(app):
+                step.wait()
+                note.enqueue(2)
+                step.wait()
+                step.wait()
+                note.enqueue(3)
+                found.append((2, app.inspect.stats().ready))
+
+        threads = [threading.Thread(target=act) for act in (first, second)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert found == [(1, 1), (2, 2)]
+        assert app.link is link
+        assert app.inspect.stats().enqueued == 0
+
+    def test_tasks_that_isolate_the_same_app_do_not_meet(self, app: App) -> None:
+        @app.job
+        async def note(number: int) -> None: ...
+
+        async def one(number: int) -> int:
+            with isolated(app):
+                for _ in range(number):
+                    await note.aenqueue(number)
+                    await asyncio.sleep(0)
+                return await adrain(app)
+
+        async def test() -> list[int]:
+            return await asyncio.gather(*(one(number) for number in range(1, 6)))
+
+        assert asyncio.run(test()) == [1, 2, 3, 4, 5]
+        assert app.inspect.stats().enqueued == 0
+
+    def test_a_worker_that_runs_within(self, app: App) -> None:
+        note = app.job(name="note")(lambda: None)
+        with isolated(app):
+            job = note.enqueue()
+            Worker(app, burst=True, concurrency=2).run()
+            assert job.refresh().state == "done"
+        assert app.inspect.stats().enqueued == 0

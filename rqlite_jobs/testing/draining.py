@@ -32,6 +32,7 @@ def drain(app: App, *, limit: int = LIMIT) -> int:
         How many ran, failed attempts included.
 
     Raises:
+        KeyboardInterrupt, and what `pytest.fail` and `pytest.skip` raise: a job did, and goes back to its queue.
         RqjError: more than `limit` are ready; or a job is an `async def` and an event loop runs here already.
 
     Example: `assert drain(app) == 1`.
@@ -66,7 +67,7 @@ class _Draining:
             app.operations, self._holdings, app.settings, queues, True, list(app.handlers), app.run, _Loud(rng),
             clock=lambda: self._now_s,
         )  # fmt: skip
-        self._executor = Executor(app, rng)
+        self._executor = _Executor(app, rng)
         self._turn = Turn(app.operations, self._holdings, self._heart, app.caller.nonce)
 
     def steps(self) -> Generator[Call[Any] | Run, Any, int]:
@@ -140,6 +141,15 @@ class _Draining:
         except RqjError:
             if error is None:  # else the one that is on its way tells more
                 raise
+
+
+class _Executor(Executor):
+    """Lets through what ends a test and not a job: Ctrl-C, `pytest.fail`. A worker goes on after anything."""
+
+    def _judged(self, run: Run, error: BaseException) -> Settlement:
+        if isinstance(error, Exception | SystemExit | GeneratorExit | asyncio.CancelledError):
+            return super()._judged(run, error)
+        raise error
 
 
 class _Loud(Outage):
