@@ -104,6 +104,7 @@ end
 local function settle_other(word, id, token, delay_ms, reason, error_text, trace)
   local entry = redis.call('HGET', running_key, id)
   if not lease.owns(entry, token) then return refuse(id, entry) end
+  dead.check(dead_key)
   local header = record.read(redis.call('HGET', jobs_key, id))
   local tried = tries.read(redis.call('HGET', tries_key, id))
   redis.call('HDEL', running_key, id)
@@ -200,6 +201,7 @@ local function claim(queue, level)
       seen = i
     end
     if seen == 0 then return end
+    if #malformed > 0 then dead.check(dead_key) end
     redis.call('RPOP', key, seen)
     if #tombs > 0 then redis.call('HDEL', tombs_key, unpack(tombs)) end
     for i = 1, #malformed do

@@ -8,6 +8,12 @@ dead.MALFORMED = {reason = 'malformed', error = 'the record of this job is not o
 --- The same for one whose queue cannot take it back.
 dead.UNSOUND = {reason = 'malformed', error = 'a key of the queue of this job has a foreign type'}
 
+--- Stop the script here if somebody else's key of another type stands in the place of `list_key`: asked before the
+-- first write for a job that may be buried, which would else be left in no place at all.
+function dead.check(list_key)
+  redis.call('LLEN', list_key)
+end
+
 --- Put a job into the list `list_key`, and let go of its lock.
 -- `header` is nil where it has no lock, or no readable record. `tried` is its entry in `tries`, to which
 -- `why` gives the reason (a word) and the error; `why.trace` only where there is one.

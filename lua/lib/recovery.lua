@@ -7,6 +7,7 @@ local recovery = {jobs_max = 500}
 --- Give one job back to the head of its queue. `crashed`: its process died with it, which is an attempt; after
 -- `max_crashes` of them it is buried, so that no job can bring down one worker after the other.
 local function give_back(running_key, id, token, worker, crashed)
+  dead.check(dead_key)
   local header = record.read(redis.call('HGET', jobs_key, id))
   redis.call('HDEL', running_key, id)
   redis.call('HDEL', where_key, id)

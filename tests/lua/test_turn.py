@@ -2,6 +2,7 @@
 
 import pytest
 
+from rqlite_jobs.errors import ScriptFailed
 from rqlite_jobs.operations import Settlement
 from tests.lua.stage import (
     FOREIGN_QUEUE,
@@ -669,3 +670,18 @@ def test_tokens_and_times_come_from_the_server(stage: Stage) -> None:
     assert started_ms == fence // 1000 <= finished_ms
     assert set(stage.ttls_ms()) <= {"worker:w1"}
     assert stage.world()["workers"]["w1"] > finished_ms + LEASE_MS - 100_000
+
+
+@pytest.mark.parametrize("word", ["bury", "retry"])
+def test_a_foreign_key_in_the_place_of_the_dead_loses_no_job(stage: Stage, word: str) -> None:
+    stage.worker()
+    stage.enqueue(job("a"))
+    (claim,) = stage.claim()
+    stage.client.set(stage.key("dead"), "mine")
+    before = stage.world()
+    with pytest.raises(ScriptFailed, match="WRONGTYPE"):
+        stage.run(stage.ops.turn("w1", NONCE, ["sales"], [Settlement(word, "a", claim.token)], 0))
+    assert stage.world() == before
+    stage.client.delete(stage.key("dead"))
+    stage.run(stage.ops.turn("w1", NONCE, ["sales"], [Settlement(word, "a", claim.token)], 0))
+    assert stage.run(stage.ops.look(["a"]))[0].state == {"bury": "dead", "retry": "ready"}[word]
