@@ -88,10 +88,8 @@ class Turner:
 
     def rouse(self) -> None:
         """Look again whether there is something to do, and in which queues. Called on the loop."""
-        if self._listener is not None:
-            self._listener.cancel()
-            self._listener = None
-        self._heard = True  # it may have taken a token: the next turn gives it back
+        self._stop_listening()
+        self._heard = True
         self._news.set()
 
     def cancel(self) -> None:
@@ -136,12 +134,21 @@ class Turner:
         if self._holdings.waiting:
             return 0.0  # what ended while the same turn was asked again and again
         if free <= len(claims):
-            return LOOK_S
+            # It can take no more, and would take tokens that are for others.
+            return 0.0 if self._stop_listening() else LOOK_S
         if left or self._turn.void:
             return 0.0
         if self._holdings.idle:
             self._drained()
         return self._arm()
+
+    def _stop_listening(self) -> bool:
+        """Cancel the listener, if there is one. It may have taken a token: the next turn gives that back."""
+        if self._listener is None:
+            return False
+        self._listener.cancel()
+        self._listener, self._heard = None, True
+        return True
 
     def _arm(self) -> float:
         due_s = self._turn.next_due_ms / 1000 if self._turn.next_due_ms >= 0 else LOOK_S
