@@ -111,9 +111,11 @@ local function locking()
   return parts
 end
 
-local ids, plans, sound, any_lock = {}, {}, {}, false
+local ids, plans, sound, named, any_lock = {}, {}, {}, {}, false
 for at = items_at, #items, ITEM do
   local id, queue, due = items[at], items[at + 1], items[at + 3]
+  if named[id] then return redis.error_reply('RQJ_ID two jobs have the id ' .. id) end
+  named[id] = true
   local plan = {id = id, state = 'ready', due_ms = clock.now_ms}
   if due ~= '' then
     local due_ms = tonumber(string.sub(due, 2))

@@ -1,6 +1,9 @@
-"""Bounds that were lowered, and a fence of a foreign type: no script is endless, and none loses what it has claimed."""
+"""Bounds that were lowered, a foreign fence, an id twice: no script is endless, and none loses or doubles a job."""
 
-from tests.lua.stage import Stage, job
+import pytest
+
+from rqlite_jobs.errors import RqjError
+from tests.lua.stage import Stage, job, locked
 
 
 def test_a_lowered_bound_of_the_done_is_reached_in_steps(stage: Stage) -> None:
@@ -42,3 +45,12 @@ def test_a_fence_of_a_foreign_type_loses_no_job(stage: Stage) -> None:
     stage.client.lpush(stage.key("fence"), "mine")
     assert [one.id for one in stage.claim(2)] == ["a", "b"]
     assert stage.client.type(stage.key("fence")) == b"string"
+
+
+def test_one_id_twice_in_a_request_is_refused_whole(stage: Stage) -> None:
+    """It would have one record and two places, and run twice."""
+    stage.enqueue(job("x"))
+    before = stage.world()
+    with pytest.raises(RqjError, match="two jobs have the id a"):
+        stage.enqueue(job("a"), locked("b"), job("a"))
+    assert stage.world() == before
