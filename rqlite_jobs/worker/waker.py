@@ -44,6 +44,7 @@ class Waker:
         self._idle = 0
         self._stopped = False
         self._connection: Any = None
+        self._interrupted = False
         self._failures = 0
 
     def wait(self, longest_s: float) -> None:
@@ -145,8 +146,6 @@ class Waker:
                 sock.shutdown(socket.SHUT_RDWR)
             except OSError:
                 log.debug("the waiter's connection was closed already")
-
-    _interrupted = False
 
     def _was_interrupted(self, error: BaseException) -> bool:
         was, self._interrupted = self._interrupted, False
