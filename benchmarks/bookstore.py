@@ -1,10 +1,14 @@
 """The apps that are measured: jobs that do nothing but note when they ran, on a server of the benchmark's own."""
 
+import logging
 import time
 
 import report as _report  # noqa: F401  (first of all: it puts the checkout on the path)
 
 from rqlite_jobs import App, until_executed
+
+# A worker says that these servers keep nothing; here that is meant so.
+logging.getLogger("rqlite_jobs").setLevel(logging.ERROR)
 
 
 class Bookstore:
