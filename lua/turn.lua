@@ -66,6 +66,7 @@ end
 
 --- Settle `count` jobs that are done, from `at` on: id, token, id, token ...
 local function settle_done(at, count)
+  done.check()
   local asked, ids, ends, held, settled = {}, {}, {}, {}, {}
   for i = 1, count do asked[i] = list[at + 2 * (i - 1)] end
   local entries = batch.fields(running_key, asked)
@@ -276,6 +277,8 @@ if not redis.call('ZSCORE', workers_key, worker) then return {'unregistered', cl
 local held = again and held_already() or {}
 if #held > 0 then return {'ok', clock.now_ms, 0, 1, refused, held} end
 
+redis.call('HLEN', running_key) -- what a claim writes: of a foreign type it stops here, with all jobs in their lists
+redis.call('HLEN', where_key)
 for i = list_at, done_at - 1 do
   promote(list[i])
   claim(list[i], '0')

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rqlite_jobs.errors import RqjError
+from rqlite_jobs.errors import RqjError, ScriptFailed
 from tests.lua.stage import Stage, job, locked
 
 
@@ -54,3 +54,31 @@ def test_one_id_twice_in_a_request_is_refused_whole(stage: Stage) -> None:
     with pytest.raises(RqjError, match="two jobs have the id a"):
         stage.enqueue(job("a"), locked("b"), job("a"))
     assert stage.world() == before
+
+
+@pytest.mark.parametrize("name", ["running:w1", "where"])
+def test_a_claim_stops_before_a_key_of_a_foreign_type(stage: Stage, name: str) -> None:
+    """It came to that when the jobs were out of their list, and nobody had them."""
+    stage.enqueue(job("a"), locked("b"))
+    stage.worker()
+    stage.client.lpush(stage.key(name), "mine")
+    before = stage.world()
+    with pytest.raises(ScriptFailed):
+        stage.claim(2)
+    assert stage.world() == before
+    stage.client.delete(stage.key(name))
+    assert [one.id for one in stage.claim(2)] == ["a", "b"]
+
+
+@pytest.mark.parametrize("name", ["done", "ends"])
+def test_a_settlement_stops_before_a_key_of_a_foreign_type(stage: Stage, name: str) -> None:
+    stage.enqueue(locked("a"))
+    (claim,) = stage.claim()
+    stage.client.set(stage.key(name), "mine")
+    before = stage.world()
+    with pytest.raises(ScriptFailed):
+        stage.settle("done", claim)
+    assert stage.world() == before
+    stage.client.delete(stage.key(name))
+    assert stage.settle("done", claim) == {}
+    assert stage.state("a") == "done"
