@@ -3,9 +3,9 @@
 -- Answers with the server's time in ms where every job was enqueued as asked (the usual case), else with
 -- {now_ms, {outcome, id, state, holder_id, holder's record}, ...}, one for each job, in order:
 --   enqueued   stored; ready, or scheduled
---   duplicate  not stored: holder_id has the lock, and is in `state`
+--   duplicate  not stored: holder_id has the lock, or is a job of that very id, and is in `state`
 --   rejected   stored among the dead as `duplicate of <holder_id>`
--- Refuses with RQJ_ID an id that exists without this request's nonce: ids are random, so this is a fault.
+-- Refuses with RQJ_ID a random id that exists without this request's nonce, for that is a fault.
 local jobs_key         = KEYS[1]  -- hash    id -> record
 local bodies_key       = KEYS[2]  -- hash    id -> payload over 2 KiB
 local tries_key        = KEYS[3]  -- hash    id -> what went wrong so far
@@ -15,7 +15,7 @@ local ends_key         = KEYS[6]  -- hash    id -> how a finished job ended
 local gone_key         = KEYS[7]  -- hash    id -> word about a job that is gone
 local workers_key      = KEYS[8]  -- zset    worker by lease end
 local fallen_key       = KEYS[9]  -- zset    workers being recovered
-local queues_key       = KEYS[10] -- hash    queue -> its levels
+local queues_key       = KEYS[10] -- hash    queue -> its levels, and its pause
 local locks_key        = KEYS[11] -- zset    lock key by until_ms
 local rejected_key     = KEYS[12] -- list    refused duplicates, newest on the left
 local totals_key       = KEYS[13] -- hash    lifetime counters
@@ -25,14 +25,18 @@ local running_prefix   = KEYS[16] -- hashes  .. worker: id -> kind and token
 local wake_prefix      = KEYS[17] -- lists   .. queue: at most one wake-up token
 local lock_prefix      = KEYS[18] -- strings .. lock key: holder
 local lane_prefix      = KEYS[19] -- strings .. lane: last nonce and answer
+local tombs_prefix     = KEYS[20] -- hashes  .. queue: ids cancelled while ready
+local left_key         = KEYS[21] -- list    ids in `gone`, newest on the left
 local lane_name        = ARGV[1]            -- the asker's lane: one outstanding request of one producer
 local nonce            = ARGV[2]            -- 16 characters, this request's own
 local asked_ms         = tonumber(ARGV[3])  -- -1: ask the server
 local lock_safety_ms   = tonumber(ARGV[4])  -- how long past its due time the net under a lock reaches
 local rejected_max     = tonumber(ARGV[5])  -- how many refused duplicates are kept
-local items, items_at  = ARGV, 6            -- from here on 9 each: id, queue, level, due ('' now, '+ms' from now,
-                                            -- '@ms' at), mode ('' none), lock key, ttl_ms, on_conflict, payload
-local ITEM = 9
+local gone_max         = tonumber(ARGV[6])  -- how many words about jobs that are gone are kept
+local items, items_at  = ARGV, 7            -- from here on 11 each: id, queue, level, due ('' now, '+ms' from now,
+                                            -- '@ms' at), mode ('' none), lock key, ttl_ms, on_conflict, payload,
+                                            -- '1' for an id of one's own, ms from now till it expires ('' never)
+local ITEM = 11
 --- @include lib/lane.lua
 --- @include lib/clock.lua
 --- @include lib/record.lua
@@ -61,37 +65,84 @@ local now_text = clock.text(clock.now_ms)
 --- @include lib/batch.lua
 --- @include lib/ready.lua
 
---- What only jobs with a lock need, made only where there are some.
-local function locking()
+--- What only jobs with a lock, an id of their own or an end need, made only where there are some.
+local function rarely()
   --- @include lib/tries.lua
   --- @include lib/place.lua
   --- @include lib/lock.lua
   --- @include lib/holder.lua
   --- @include lib/job.lua
   --- @include lib/dead.lua
-  local parts = {take = lock.take}
+  --- @include lib/tombs.lua
+  --- @include lib/waiting.lua
+  --- @include lib/removal.lua
+  --- @include lib/gone.lua
+  --- @include lib/expiry.lua
+  local parts, lapsed = {take = lock.take}, {}
 
-  --- Decide for each job who holds its lock, before anything is written; twins inside the batch meet in `taken`.
+  --- Note who is in the way of a plan. One whose time is over is not, and will be ended.
+  local function meet(plan, id, state, header)
+    if not id then return false end
+    if expiry.is(state, header) then
+      lapsed[#lapsed + 1] = {id, state, header}
+      return false
+    end
+    plan.holder, plan.holder_state = id, state
+    return true
+  end
+
+  --- An id of one's own that is known already, in Redis or in this batch: nothing is enqueued.
+  function parts.known(plans, records)
+    local seen = {}
+    for i = 1, #plans do
+      local plan = plans[i]
+      if seen[plan.id] then
+        plan.holder, plan.holder_state, plan.known = plan.id, seen[plan.id].state, true
+      elseif records[i] then
+        local state, header = place.of(plan.id, records[i])
+        plan.known = meet(plan, plan.id, state, header)
+      end
+      if not plan.known then seen[plan.id] = plan end
+    end
+  end
+
+  --- Decide for each job who holds its lock; twins inside the batch meet in `taken`.
   function parts.meet(plans)
     local names, asking, taken = {}, {}, {}
     for i = 1, #plans do
       local at = items_at + (i - 1) * ITEM
-      if items[at + 4] ~= '' then
+      if items[at + 4] ~= '' and not plans[i].known then
         names[#names + 1] = lock_prefix .. items[at + 5]
         asking[#names] = i
       end
     end
-    local values = redis.call('MGET', unpack(names))
+    local values = #names > 0 and redis.call('MGET', unpack(names)) or {}
     for n = 1, #names do
       local plan, key = plans[asking[n]], items[items_at + (asking[n] - 1) * ITEM + 5]
       local twin = taken[key]
       if twin then
         plan.holder, plan.holder_state = twin.id, twin.state
+      elseif meet(plan, holder.of(values[n])) then
+        plan.met = true
       else
-        plan.holder, plan.holder_state = holder.of(values[n])
-        if not plan.holder then taken[key] = plan end
+        taken[key] = plan
       end
-      plan.met = plan.holder ~= nil and not twin
+    end
+  end
+
+  --- The first writes: end those whose time was over when they were met, and forget the words about ids that come
+  -- again. The entry of such an id in a ready list, if it still lies there under a tomb, is its own again.
+  function parts.clear(plans)
+    for i = 1, #lapsed do
+      local id, state, header = lapsed[i][1], lapsed[i][2], lapsed[i][3]
+      if redis.call('HEXISTS', jobs_key, id) == 1 then expiry.out(id, state, header) end
+    end
+    for i = 1, #plans do
+      local at, plan = items_at + (i - 1) * ITEM, plans[i]
+      if items[at + 9] == '1' and not plan.holder then
+        redis.call('HDEL', gone_key, plan.id)
+        if plan.state == 'ready' then plan.placed = tombs.unbury(items[at + 1], plan.id) end
+      end
     end
   end
 
@@ -111,18 +162,22 @@ local function locking()
   return parts
 end
 
-local ids, plans, sound, named, any_lock = {}, {}, {}, {}, false
+-- Decide for each job, before anything is written.
+local ids, plans, sound, named, rare = {}, {}, {}, {}, false
 for at = items_at, #items, ITEM do
   local id, queue, due = items[at], items[at + 1], items[at + 3]
-  if named[id] then return redis.error_reply('RQJ_ID two jobs have the id ' .. id) end
-  named[id] = true
+  local own = items[at + 9] == '1'
+  if named[id] and not (own and named[id] == 'own') then
+    return redis.error_reply('RQJ_ID two jobs have the id ' .. id)
+  end
+  named[id] = own and 'own' or 'made'
   local plan = {id = id, state = 'ready', due_ms = clock.now_ms}
   if due ~= '' then
     local due_ms = tonumber(string.sub(due, 2))
     if string.byte(due) == 43 then due_ms = clock.after(due_ms) end
     if due_ms > clock.now_ms then plan.due_ms, plan.state = due_ms, 'scheduled' end
   end
-  any_lock = any_lock or items[at + 4] ~= ''
+  rare = rare or items[at + 4] ~= '' or own
   if not sound[queue] then
     sound[queue] = ready.sound(queue, items[at + 2])
     if not sound[queue] then
@@ -133,17 +188,23 @@ for at = items_at, #items, ITEM do
 end
 local known = batch.fields(jobs_key, ids)
 for i = 1, #ids do
-  if known[i] then return redis.error_reply('RQJ_ID a job with the id ' .. ids[i] .. ' exists already') end
+  if known[i] and items[items_at + (i - 1) * ITEM + 9] ~= '1' then
+    return redis.error_reply('RQJ_ID a job with the id ' .. ids[i] .. ' exists already')
+  end
 end
-local locks = any_lock and locking()
-if locks then locks.meet(plans) end
+local parts = rare and rarely()
+if parts then
+  parts.known(plans, known)
+  parts.meet(plans)
+  parts.clear(plans)
+end
 
 local answers, stored, to_ready, queues, refused, as_asked = {}, {}, {}, {}, 0, true
 for i = 1, #plans do
   local at, plan = items_at + (i - 1) * ITEM, plans[i]
   local id, queue, level, mode, payload = plan.id, items[at + 1], items[at + 2], items[at + 4], items[at + 8]
-  local reject = plan.holder and items[at + 7] == 'reject'
-  if plan.met then locks.renew(items[at + 5]) end
+  local reject = plan.holder and not plan.known and items[at + 7] == 'reject'
+  if plan.met then parts.renew(items[at + 5]) end
   if plan.holder then refused = refused + 1 end
   if plan.holder and not reject then
     answers[i] = {'duplicate', plan.holder, plan.holder_state, plan.holder}
@@ -154,20 +215,24 @@ for i = 1, #plans do
       inline = ''
       redis.call('HSET', bodies_key, id, payload)
     end
-    local tags = mode == '' and '' or record.lock_tags(mode, items[at + 5], items[at + 6])
+    local expires = items[at + 10]
+    if expires ~= '' then expires = clock.text(clock.after(tonumber(expires))) end
+    local tags = record.tags(mode, items[at + 5], items[at + 6], expires)
     queues[queue] = true
     stored[#stored + 1] = id
     stored[#stored + 1] = record.text(queue, level, now_text, tags, inline)
     if reject then
       answers[i] = {'rejected', id, 'dead', plan.holder}
       as_asked = false
-      locks.reject(id, plan.holder)
+      parts.reject(id, plan.holder)
     else
       answers[i] = {'enqueued', id, plan.state, ''}
       as_asked = as_asked and (plan.state == 'ready') == (items[at + 3] == '')
-      if mode ~= '' then locks.take(items[at + 5], mode, id, tonumber(items[at + 6]), plan.due_ms) end
+      if mode ~= '' then parts.take(items[at + 5], mode, id, tonumber(items[at + 6]), plan.due_ms) end
       if plan.state == 'scheduled' then
         ready.schedule(queue, id, plan.due_ms)
+      elseif plan.placed then
+        ready.wake(queue)
       else
         local line_name = queue .. ':' .. level
         local line = to_ready[line_name]
@@ -184,7 +249,7 @@ end
 if #stored > 0 then batch.send('HSET', jobs_key, stored) end
 for i = 1, #to_ready do ready.push(to_ready[i].queue, to_ready[i].level, to_ready[i]) end
 for queue in pairs(queues) do redis.call('HSETNX', queues_key, queue, '0') end
-if locks then locks.trim() end
+if parts then parts.trim() end
 totals.add('enqueued', #stored / 2)
 totals.add('refused', refused)
 

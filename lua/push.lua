@@ -3,7 +3,7 @@
 -- Answers with the server's time in ms. Refuses with RQJ_ID an id that exists without this request's nonce.
 -- It is as small as it can be: what `enqueue` makes for itself before its first command costs more than all of this.
 local jobs_key     = KEYS[1] -- hash    id -> record
-local queues_key   = KEYS[2] -- hash    queue -> its levels
+local queues_key   = KEYS[2] -- hash    queue -> its levels, and its pause
 local totals_key   = KEYS[3] -- hash    lifetime counters
 local ready_prefix = KEYS[4] -- lists   .. queue:level: ids ready to run
 local wake_prefix  = KEYS[5] -- lists   .. queue: at most one wake-up token

@@ -2,7 +2,7 @@
 --- Give a new worker its lease, and write down who it is.
 -- Answers {now_ms, queues}: all queues that jobs were ever put into. Sent again, it writes the same.
 local workers_key      = KEYS[1] -- zset    worker by lease end
-local queues_key       = KEYS[2] -- hash    queue -> its levels
+local queues_key       = KEYS[2] -- hash    queue -> its levels, and its pause
 local worker_prefix    = KEYS[3] -- hashes  .. worker: host, pid, queues ...
 local asked_ms         = tonumber(ARGV[1])  -- -1: ask the server
 local worker           = ARGV[2]            -- who asks

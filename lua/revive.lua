@@ -1,6 +1,7 @@
 #!lua flags=allow-oom
---- Bring dead jobs back: ready, behind the others of their queue, with attempts beginning at 0. One that was buried by
--- hand while it was ready, and whose entry still lies in the list under a tomb, gets that place back.
+--- Bring dead jobs back: ready, behind the others of their queue, with attempts beginning at 0, and without the end
+-- that `expires_in` set. One that was buried by hand while it was ready, and whose entry still lies in the list under
+-- a tomb, gets that place back.
 -- Answers with {word, holder_id} for each id, in order: `revived`; `duplicate`, it stays dead, for another job
 -- holds its lock by now; `malformed`, nobody can read its record; `unsound`, a key of its queue has a foreign type; or
 -- what the job is instead (`ready`, `scheduled`, `running`, `done`, `cancelled`, `unknown`).
@@ -22,11 +23,15 @@ local lane_prefix      = KEYS[15] -- strings .. lane: last nonce and answer
 local dead_key         = KEYS[16] -- list    dead ids, newest on the left
 local rejected_key     = KEYS[17] -- list    refused duplicates, newest on the left
 local tombs_prefix     = KEYS[18] -- hashes  .. queue: ids cancelled while ready
+local bodies_key       = KEYS[19] -- hash    id -> payload over 2 KiB
+local totals_key       = KEYS[20] -- hash    lifetime counters
+local left_key         = KEYS[21] -- list    ids in `gone`, newest on the left
 local lane_name        = ARGV[1]            -- the asker's lane: one outstanding request of one producer
 local nonce            = ARGV[2]            -- 16 characters, this request's own
 local asked_ms         = tonumber(ARGV[3])  -- -1: ask the server
 local lock_safety_ms   = tonumber(ARGV[4])  -- how long past its due time the net under a lock reaches
-local ids, ids_at      = ARGV, 5            -- from here on the ids
+local gone_max         = tonumber(ARGV[5])  -- how many words about jobs that are gone are kept
+local ids, ids_at      = ARGV, 6            -- from here on the ids
 --- @include lib/lane.lua
 --- @include lib/clock.lua
 --- @include lib/batch.lua
@@ -36,6 +41,13 @@ local ids, ids_at      = ARGV, 5            -- from here on the ids
 --- @include lib/lock.lua
 --- @include lib/ready.lua
 --- @include lib/holder.lua
+--- @include lib/totals.lua
+--- @include lib/job.lua
+--- @include lib/tombs.lua
+--- @include lib/waiting.lua
+--- @include lib/removal.lua
+--- @include lib/gone.lua
+--- @include lib/expiry.lua
 
 local kept = lane.recall()
 if kept then return cjson.decode(kept) end
@@ -46,10 +58,14 @@ local function revive(id)
   local state, header = place.of(id, text)
   if state ~= 'dead' then return state, '' end
   if not header then return 'malformed', '' end
-  local tombs = redis.pcall('HEXISTS', tombs_prefix .. header.queue, id)
-  if type(tombs) ~= 'number' or not ready.sound(header.queue, header.level) then return 'unsound', '' end
+  if type(redis.pcall('HLEN', tombs_prefix .. header.queue)) ~= 'number' then return 'unsound', '' end
+  if not ready.sound(header.queue, header.level) then return 'unsound', '' end
   if header.mode then
-    local other = holder.of(redis.pcall('GET', lock_prefix .. header.key))
+    local other, other_state, other_header = holder.of(redis.pcall('GET', lock_prefix .. header.key))
+    if other and other ~= id and expiry.is(other_state, other_header) then
+      expiry.out(other, other_state, other_header)
+      other = nil
+    end
     if other and other ~= id then return 'duplicate', other end
     -- Its own lock of until_expired is kept as it is: the time was counted from the enqueue.
     if not other then lock.take(header.key, header.mode, id, header.ttl_ms, clock.now_ms) end
@@ -57,9 +73,13 @@ local function revive(id)
   if redis.call('LREM', dead_key, -1, id) == 0 then redis.call('LREM', rejected_key, -1, id) end
   redis.call('HDEL', tries_key, id)
   redis.call('HDEL', errors_key, id)
-  if tombs == 1 then
-    -- A second entry beside the one under the tomb would be dropped with it by the claim that peeks at both.
-    redis.call('HDEL', tombs_prefix .. header.queue, id)
+  if header.expires_ms then
+    local tags = record.tags(header.mode or '', header.key or '', clock.text(header.ttl_ms), '')
+    local payload = string.sub(text, header.payload_at)
+    local enqueued_text = clock.text(header.enqueued_ms)
+    redis.call('HSET', jobs_key, id, record.text(header.queue, header.level, enqueued_text, tags, payload))
+  end
+  if tombs.unbury(header.queue, id) then
     ready.wake(header.queue)
   else
     ready.push(header.queue, header.level, {id})

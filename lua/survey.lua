@@ -1,12 +1,12 @@
 #!lua flags=no-writes
 --- All numbers of a namespace, read at one instant.
 -- Answers {now_ms, running, dead, rejected, done kept, locks, workers, jobs, totals, {queue, ready, scheduled,
--- enqueued_ms of the next ready job, run_at_ms of the next scheduled one} ...}: `jobs` is how many records there
--- are, totals a flat list of counter, value; times are 0 where there is nothing.
+-- enqueued_ms of the next ready job, run_at_ms of the next scheduled one, its entry in `queues`} ...}: `jobs` is how
+-- many records there are, totals a flat list of counter, value; times are 0 where there is nothing.
 local jobs_key         = KEYS[1]  -- hash    id -> record
 local workers_key      = KEYS[2]  -- zset    worker by lease end
 local fallen_key       = KEYS[3]  -- zset    workers being recovered
-local queues_key       = KEYS[4]  -- hash    queue -> its levels
+local queues_key       = KEYS[4]  -- hash    queue -> its levels, and its pause
 local locks_key        = KEYS[5]  -- zset    lock key by until_ms
 local dead_key         = KEYS[6]  -- list    dead ids, newest on the left
 local rejected_key     = KEYS[7]  -- list    refused duplicates, newest on the left
@@ -52,6 +52,6 @@ for _, queue in ipairs(redis.call('HKEYS', queues_key)) do
   local ready = length('LLEN', ready_prefix .. queue .. ':0') - length('HLEN', tombs_prefix .. queue)
   local first = redis.pcall('ZRANGE', scheduled_prefix .. queue, 0, 0, 'WITHSCORES')
   found[#found + 1] = {queue, ready, length('ZCARD', scheduled_prefix .. queue),
-    ready > 0 and next_enqueued_ms(queue) or 0, tonumber(first[2] or 0)}
+    ready > 0 and next_enqueued_ms(queue) or 0, tonumber(first[2] or 0), redis.call('HGET', queues_key, queue)}
 end
 return found

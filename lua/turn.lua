@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 --- One turn of a worker, in one trip: settle what has ended, then claim what is free.
--- Answers {word, now_ms, next_due_ms, left, refused, jobs}:
+-- Answers {word, now_ms, next_due_ms, left, settle.refused, jobs}:
 --   word         'ok', or 'unregistered': a worker without a lease settles, but is given nothing
 --   next_due_ms  when the first scheduled job of these queues is due, 0 if there is none
 --   left         1 if more could be claimed at once
@@ -26,6 +26,9 @@ local tombs_prefix     = KEYS[15] -- hashes  .. queue: ids cancelled while ready
 local scheduled_prefix = KEYS[16] -- zsets   .. queue: ids by run_at_ms
 local wake_prefix      = KEYS[17] -- lists   .. queue: at most one wake-up token
 local lock_prefix      = KEYS[18] -- strings .. lock key: holder
+local queues_key       = KEYS[19] -- hash    queue -> its levels, and its pause
+local gone_key         = KEYS[20] -- hash    id -> word about a job that is gone
+local left_key         = KEYS[21] -- list    ids in `gone`, newest on the left
 local nonce            = ARGV[1]            -- 16 characters, the random part of this turn's tokens
 local again            = ARGV[2] == '1'     -- this request was sent before, and its answer lost
 local asked_ms         = tonumber(ARGV[3])  -- -1: ask the server
@@ -51,98 +54,13 @@ local SOON_MS = 5000                        -- a due time this near is worth a w
 --- @include lib/lease.lua
 --- @include lib/lock.lua
 --- @include lib/ready.lua
+--- @include lib/tombs.lua
 --- @include lib/totals.lua
 --- @include lib/job.lua
 --- @include lib/done.lua
 --- @include lib/dead.lua
-
-local refused = {}
-
---- Report that a settlement changed nothing.
-local function refuse(id, entry)
-  refused[#refused + 1] = id
-  refused[#refused + 1] = (again and not entry) and 'gone' or 'stale'
-end
-
---- Settle `count` jobs that are done, from `at` on: id, token, id, token ...
-local function settle_done(at, count)
-  done.check()
-  local asked, ids, ends, held, settled = {}, {}, {}, {}, {}
-  for i = 1, count do asked[i] = list[at + 2 * (i - 1)] end
-  local entries = batch.fields(running_key, asked)
-  for i = 1, count do
-    local id, token = asked[i], list[at + 2 * i - 1]
-    local entry = not settled[id] and entries[i] -- named twice, it is nobody's the second time
-    if lease.owns(entry, token) then
-      settled[id] = true
-      ids[#ids + 1] = id
-      ends[#ends + 1] = id
-      ends[#ends + 1] = lease.started_text(token) .. ' ' .. clock.text(clock.now_ms)
-      if lease.has_lock(entry) then
-        local header = record.read(redis.call('HGET', jobs_key, id))
-        if header and header.mode then
-          held[#held + 1] = header.key
-          held[#held + 1] = id
-        end
-        redis.call('HDEL', where_key, id)
-      end
-    else
-      refuse(id, entry)
-    end
-  end
-  if #ids == 0 then return end
-  batch.send('HDEL', running_key, ids)
-  lock.free(held)
-  done.add(ids, ends)
-end
-
---- Settle one job that ended otherwise.
---   retry   a failure with attempts left: scheduled, `delay_ms` from now
---   bury    a failure without: dead
---   snooze  no failure: scheduled, no attempt used up
---   putoff  this worker does not know the job: the same, and counted, so that the pauses can grow
---   back    handed back unrun or unfinished: to the head of its queue, no attempt used up
-local function settle_other(word, id, token, delay_ms, reason, error_text, trace)
-  local entry = redis.call('HGET', running_key, id)
-  if not lease.owns(entry, token) then return refuse(id, entry) end
-  dead.check(dead_key)
-  local header = record.read(redis.call('HGET', jobs_key, id))
-  local tried = tries.read(redis.call('HGET', tries_key, id))
-  redis.call('HDEL', running_key, id)
-  redis.call('HDEL', where_key, id)
-  if word == 'bury' or word == 'retry' then
-    tried.attempts = tried.attempts + (reason == 'malformed' and 0 or 1)
-    tried.started_ms = tonumber(lease.started_text(token))
-    if reason ~= 'malformed' then totals.add('failed', 1) end
-  end
-  if header and word ~= 'bury' and not ready.sound(header.queue, header.level) then
-    dead.bury(dead_key, id, header, tried, dead.UNSOUND)
-    dead.trim(dead_key, dead_max, dead_age_ms)
-    return nil
-  end
-  if word == 'bury' or not header then
-    dead.bury(dead_key, id, header, tried, {reason = header and reason or 'malformed', error = error_text,
-      trace = trace ~= '' and trace or nil})
-    dead.trim(dead_key, dead_max, dead_age_ms)
-    return nil
-  end
-  if word == 'back' then
-    if header.mode then lock.renew(header.key, clock.now_ms) end
-    ready.push_head(header.queue, header.level, id)
-    return nil
-  end
-  if word == 'retry' then
-    tried.error = error_text
-    redis.call('HSET', errors_key, id, trace)
-  elseif word == 'putoff' then
-    tried.putoffs = tried.putoffs + 1
-  end
-  if word ~= 'snooze' then tries.write(id, tried) end
-  local due_ms = clock.after(delay_ms)
-  if header.mode then lock.renew(header.key, due_ms) end
-  ready.schedule(header.queue, id, due_ms)
-  return nil
-end
+--- @include lib/pauses.lua
+--- @include lib/settle.lua
 
 local claimed, claim_count, due_left, next_due_ms, more = {}, 0, DUE_MAX, 0, false
 
@@ -162,11 +80,25 @@ local function promote(queue)
     end
     due_left = due_left - #ids
     redis.call('ZREM', key, unpack(ids))
-    for i = 1, #ids do redis.call('LPUSH', ready_prefix .. queue .. ':' .. levels[i], ids[i]) end
+    local graves = redis.pcall('HLEN', tombs_prefix .. queue)
+    for i = 1, #ids do
+      if graves == 0 or not tombs.unbury(queue, ids[i]) then
+        redis.call('LPUSH', ready_prefix .. queue .. ':' .. levels[i], ids[i])
+      end
+    end
     first = redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')
     first_ms = tonumber(first[2] or 0)
   end
   if first_ms > 0 and (next_due_ms == 0 or first_ms < next_due_ms) then next_due_ms = first_ms end
+end
+
+--- End jobs whose time was over before they started; `ends` are their headers.
+local function lapse(ids, ends)
+  local gone_max = done_max -- one setting for both
+  --- @include lib/removal.lua
+  --- @include lib/gone.lua
+  removal.jobs(ids, ends, 'expired')
+  gone.tell(ids, 'expired')
 end
 
 --- Claim from one list until the worker has what it asked for, or the list is empty.
@@ -182,16 +114,18 @@ local function claim(queue, level)
     local grave = redis.pcall('HLEN', tombs_key)
     local buried = type(grave) == 'number' and grave > 0 and batch.fields(tombs_key, ids) or {}
     local records, tried = batch.fields(jobs_key, ids), batch.fields(tries_key, ids)
-    local seen, malformed, tombs = 0, {}, {}
+    local seen, malformed, under, expired, ends = 0, {}, {}, {}, {}
     for i = 1, #ids do
       local text = records[i]
       if buried[i] then
-        tombs[#tombs + 1] = ids[i]
+        under[#under + 1] = ids[i]
       elseif text then
         local header = record.read(text)
         local entry = tries.read(tried[i])
         if not header then
           malformed[#malformed + 1] = ids[i]
+        elseif header.expires_ms and header.expires_ms <= clock.now_ms then
+          expired[#expired + 1], ends[#ends + 1] = ids[i], header
         elseif entry.crashes > 0 and claim_count >= start_max then
           break -- it has crashed before: never into a hand, so it waits for a slot that starts it at once
         else
@@ -204,11 +138,12 @@ local function claim(queue, level)
     if seen == 0 then return end
     if #malformed > 0 then dead.check(dead_key) end
     redis.call('RPOP', key, seen)
-    if #tombs > 0 then redis.call('HDEL', tombs_key, unpack(tombs)) end
+    if #under > 0 then redis.call('HDEL', tombs_key, unpack(under)) end
     for i = 1, #malformed do
       dead.bury(dead_key, malformed[i], nil, tries.read(nil), dead.MALFORMED)
     end
     if #malformed > 0 then dead.trim(dead_key, dead_max, dead_age_ms) end
+    if #expired > 0 then lapse(expired, ends) end
     if seen < #ids then return end
   end
 end
@@ -268,20 +203,29 @@ end
 
 local done_at = list_at + queue_count
 local done_count = tonumber(list[done_at])
-if done_count > 0 then settle_done(done_at + 1, done_count) end
+if done_count > 0 then settle.done(done_at + 1, done_count) end
 for at = done_at + 1 + 2 * done_count, #list, OTHER do
-  settle_other(list[at], list[at + 1], list[at + 2], tonumber(list[at + 3]), list[at + 4], list[at + 5], list[at + 6])
+  settle.other(list[at], list[at + 1], list[at + 2], tonumber(list[at + 3]), list[at + 4], list[at + 5], list[at + 6])
 end
 
-if not redis.call('ZSCORE', workers_key, worker) then return {'unregistered', clock.now_ms, 0, 0, refused, {}} end
+if not redis.call('ZSCORE', workers_key, worker) then
+  return {'unregistered', clock.now_ms, 0, 0, settle.refused, {}}
+end
 local held = again and held_already() or {}
-if #held > 0 then return {'ok', clock.now_ms, 0, 1, refused, held} end
+if #held > 0 then return {'ok', clock.now_ms, 0, 1, settle.refused, held} end
 
 redis.call('HLEN', running_key) -- what a claim writes: of a foreign type it stops here, with all jobs in their lists
 redis.call('HLEN', where_key)
+-- A paused queue is passed over whole; the end of its pause is a due time like any other.
+local paused = pauses.of(list, list_at, queue_count)
 for i = list_at, done_at - 1 do
-  promote(list[i])
-  claim(list[i], '0')
+  local until_ms = paused[list[i]]
+  if not until_ms then
+    promote(list[i])
+    claim(list[i], '0')
+  elseif until_ms > 0 and (next_due_ms == 0 or until_ms < next_due_ms) then
+    next_due_ms = until_ms
+  end
 end
 local jobs = claim_count > 0 and hand_out() or {}
 
@@ -290,6 +234,7 @@ local jobs = claim_count > 0 and hand_out() or {}
 -- job: else whoever asks waits itself, would take the token at once, ask again, and so on until the due time.)
 for i = list_at, done_at - 1 do
   local left = redis.pcall('LLEN', ready_prefix .. list[i] .. ':0')
+  if paused[list[i]] then left = 0 end
   if type(left) == 'number' and left > 0 then
     more = true
     ready.wake(list[i])
@@ -297,4 +242,4 @@ for i = list_at, done_at - 1 do
     if redis.call('EXISTS', scheduled_prefix .. list[i]) == 1 then ready.wake(list[i]) end
   end
 end
-return {'ok', clock.now_ms, next_due_ms, more and 1 or 0, refused, jobs}
+return {'ok', clock.now_ms, next_due_ms, more and 1 or 0, settle.refused, jobs}

@@ -80,13 +80,40 @@ class Beat:
 
 @dataclass(frozen=True, slots=True)
 class QueueSurvey:
-    """The numbers of one queue: how many are ready and scheduled; when the next of each came or is due, or 0."""
+    """The numbers of one queue.
+
+    Attributes:
+        name: the queue.
+        ready, scheduled: how many jobs wait so.
+        next_enqueued_ms: when the next ready one was enqueued, 0 if there is none.
+        next_due_ms: when the next scheduled one is due, 0 if there is none.
+        pause: its pause, if it is paused.
+    """
 
     name: str
     ready: int
     scheduled: int
     next_enqueued_ms: int
     next_due_ms: int
+    pause: "Pause | None" = None
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """A queue is paused: until when (0: until it is resumed), since when, by whom."""
+
+    until_ms: int
+    since_ms: int
+    by: str
+
+    @classmethod
+    def read(cls, entry: bytes, now_ms: int) -> "Pause | None":
+        """Read an entry of the hash `queues`; None if it tells of no pause, or of one that is over."""
+        _, *told = entry.split(b" ", 3)
+        if len(told) != 3 or not (told[0].isdigit() and told[1].isdigit()):
+            return None
+        until_ms = int(told[0])
+        return cls(until_ms, int(told[1]), text(told[2])) if until_ms == 0 or until_ms > now_ms else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,5 +274,8 @@ def read_survey(reply: Any) -> Survey:
     """The answer of `survey`."""
     now_ms, running, dead, rejected, done_kept, locks, workers, records, totals, *queues = reply
     counters = {totals[at].decode(): int(totals[at + 1]) for at in range(0, len(totals), 2)}
-    found = [QueueSurvey(text(name), *numbers) for name, *numbers in queues]
+    found = [
+        QueueSurvey(text(name), ready, scheduled, enqueued_ms, due_ms, Pause.read(entry or b"", now_ms))
+        for name, ready, scheduled, enqueued_ms, due_ms, entry in queues
+    ]
     return Survey(now_ms, running, dead, rejected, done_kept, locks, workers, records, counters, found)

@@ -142,7 +142,9 @@ class NewJob(Struct, frozen=True):
         delay_ms: how long from the server's now until it is due; None: now.
         run_at_ms: when it is due, in ms since 1970; None: now. Never together with `delay_ms`.
         lock: the lock it asks for.
-        name, args, kwargs: the call itself, for the handle that the caller gets.
+        name, args, kwargs, tags: the call itself, for the handle that the caller gets.
+        own_id: its id was chosen by the caller, so one that is known already is a duplicate and no fault.
+        expires_ms: how long from the server's now it may wait to be started; None: for ever.
     """
 
     id: str
@@ -155,11 +157,15 @@ class NewJob(Struct, frozen=True):
     name: str = ""
     args: tuple[Any, ...] = ()
     kwargs: Mapping[str, Any] = field(default_factory=dict)
+    own_id: bool = False
+    expires_ms: int | None = None
+    tags: tuple[str, ...] = ()
 
     @property
     def plain(self) -> bool:
-        """Is it due now, and without a lock?"""
-        return self.lock is None and self.delay_ms is None and self.run_at_ms is None
+        """Is it due now, without a lock, an id of its own and an end?"""
+        due_now = self.delay_ms is None and self.run_at_ms is None
+        return due_now and self.lock is None and not self.own_id and self.expires_ms is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +182,7 @@ class Record:
         lock_key: the key of its lock; empty without a lock.
         lock_ttl_ms: the ttl of its lock; 0: it lives with the job.
         payload: empty where it lies in the hash `bodies`.
+        expires_at_ms: when it is too late to start it; 0: never.
     """
 
     queue: str
@@ -185,6 +192,7 @@ class Record:
     lock_key: str = ""
     lock_ttl_ms: int = 0
     payload: bytes = b""
+    expires_at_ms: int = 0
 
     @classmethod
     def read(cls, raw: bytes) -> Self | None:
@@ -200,7 +208,8 @@ class Record:
         payload = raw[head.end() :]
         tags = {tag[:1]: tag[1:] for tag in tag_text.split(b"\0")} if tag_text else {}
         try:
-            found = cls(queue.decode(), int(level), int(enqueued_ms), *_lock_of(tags), payload)
+            expires_at_ms = int(tags.get(b"x", b"0"))
+            found = cls(queue.decode(), int(level), int(enqueued_ms), *_lock_of(tags), payload, expires_at_ms)
         except ValueError:  # not UTF-8, not a number, or a lock with half of its facts
             return None
         return found if found.enqueued_at_ms <= _LAST_MS else None

@@ -98,17 +98,19 @@ class Operations:
         if len(jobs) == 1 and jobs[0].plain and len(jobs[0].payload) <= INLINE_MAX:
             return self._push(jobs[0])
         args: list[Arg] = [self.clock.now_ms(), settings.lock_safety_ms, settings.rejected_max_count]
+        args.append(settings.done_max_count)
         for job in jobs:
             if job.delay_ms is not None:
                 due = f"+{job.delay_ms}"
             else:
                 due = "" if job.run_at_ms is None else f"@{job.run_at_ms}"
             lock = job.lock
+            args += (job.id, job.queue, job.level, due)
             if lock is None:
-                args += (job.id, job.queue, job.level, due, b"", b"", b"0", b"", job.payload)
+                args += (b"", b"", b"0", b"", job.payload)
             else:
-                args += (job.id, job.queue, job.level, due, MODES[lock.mode], lock.key, lock.ttl_ms)
-                args += (lock.on_conflict, job.payload)
+                args += (MODES[lock.mode], lock.key, lock.ttl_ms, lock.on_conflict, job.payload)
+            args += (b"1" if job.own_id else b"", b"" if job.expires_ms is None else job.expires_ms)
         return self._call("enqueue", args, lambda reply: read_enqueued(jobs, reply), "laned")
 
     def _push(self, job: NewJob) -> Call[list[Enqueued]]:
@@ -160,13 +162,19 @@ class Operations:
 
     def revive(self, ids: Sequence[str]) -> Call[list[tuple[str, str]]]:
         """Bring dead jobs back; for each id a word, and who holds its lock where that is in the way. At most 1,000."""
-        args: list[Arg] = [self.clock.now_ms(), self.settings.lock_safety_ms, *ids]
+        settings = self.settings
+        args: list[Arg] = [self.clock.now_ms(), settings.lock_safety_ms, settings.done_max_count, *ids]
         return self._call("revive", args, lambda reply: [(w.decode(), text(h)) for w, h in reply], "laned")
 
     def purge(self, queue: str, limit: int = BATCH_PLAIN) -> Call[tuple[int, int, int]]:
         """Delete what waits in a queue, `limit` jobs at most: how many were ready, scheduled, and still wait."""
         args: list[Arg] = [self.clock.now_ms(), self.settings.lock_safety_ms, queue, limit]
         return self._call("purge", args, lambda reply: (reply[0], reply[1], reply[2]), "laned")
+
+    def pause(self, queue: str, for_ms: int | None, by: str) -> Call[str]:
+        """Start no more jobs of a queue: for a while, or (0) until it is resumed; None resumes it. A word."""
+        args: list[Arg] = [self.clock.now_ms(), queue, b"" if for_ms is None else for_ms, by]
+        return self._call("pause", args, text, "laned")
 
     # What workers ask.
 

@@ -1,4 +1,4 @@
---- Words about jobs that are gone: cancelled.
+--- Words about jobs that are gone: cancelled, expired.
 -- Expects: gone_key, left_key, gone_max, and lib/batch.
 local gone = {}
 

@@ -4,7 +4,7 @@ local holder = {}
 
 local HOLDING = {ready = true, scheduled = true, running = true, parked = true}
 
---- Who holds the lock of this value, and the holder's state and record; nil if it is free to take.
+--- Who holds the lock of this value, and the holder's state and header; nil if it is free to take.
 -- until_expired is held until its time is over, whatever became of the job; any other mode while the
 -- holder is in a holding state, so a pointer to a job that is gone is taken over on the spot.
 function holder.of(value)
@@ -12,7 +12,7 @@ function holder.of(value)
   if not mode then return nil end
   if until_ms > 0 and until_ms <= clock.now_ms then return nil end
   local text = redis.call('HGET', jobs_key, id)
-  local state = place.of(id, text)
+  local state, header = place.of(id, text)
   if mode ~= 'e' and not HOLDING[state] then return nil end
-  return id, state, text
+  return id, state, header
 end

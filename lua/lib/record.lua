@@ -1,6 +1,6 @@
 --- A job's record: a header that Lua reads, then the payload, which it never does.
 --   1 NUL queue NUL level NUL enqueued_ms NUL {tag value NUL} NUL payload
--- Tags, only where the job has them: m mode, k lock key, t ttl_ms of the lock.
+-- Tags, only where the job has them: m mode, k lock key, t ttl_ms of the lock, x expires_ms.
 -- Payloads over `inline_max` bytes live in `bodies`, and the record ends at its header: reading
 -- 100 headers must not read 100 x 256 KiB.
 -- Expects: nothing.
@@ -18,21 +18,24 @@ function record.read(text)
     if tag == 'm' then header.mode = value
     elseif tag == 'k' then header.key = value
     elseif tag == 't' then header.ttl_ms = tonumber(value) or 0
+    elseif tag == 'x' then header.expires_ms = tonumber(value)
     end
     at = after
   end
   if (header.mode == nil) ~= (header.key == nil) then return nil end
-  header.inline = at < #text
+  header.inline, header.payload_at = at < #text, at + 1
   return header
 end
 
 --- The text of a record; `payload` is '' where it goes to `bodies`.
-function record.text(queue, level, enqueued_text, lock_tags, payload)
-  return '1\0' .. queue .. '\0' .. level .. '\0' .. enqueued_text .. '\0' .. lock_tags .. '\0' .. payload
+function record.text(queue, level, enqueued_text, tags, payload)
+  return '1\0' .. queue .. '\0' .. level .. '\0' .. enqueued_text .. '\0' .. tags .. '\0' .. payload
 end
 
---- The tags of a lock, '' for a job without one.
-function record.lock_tags(mode, key, ttl_text)
-  if mode == '' then return '' end
-  return 'm' .. mode .. '\0k' .. key .. '\0' .. (ttl_text == '0' and '' or 't' .. ttl_text .. '\0')
+--- The tags of a job: its lock (mode '' without one), and when it expires ('' for never).
+function record.tags(mode, key, ttl_text, expires_text)
+  local tags = ''
+  if mode ~= '' then tags = 'm' .. mode .. '\0k' .. key .. '\0' end
+  if mode ~= '' and ttl_text ~= '0' then tags = tags .. 't' .. ttl_text .. '\0' end
+  return expires_text == '' and tags or tags .. 'x' .. expires_text .. '\0'
 end

@@ -1,5 +1,5 @@
 --- Lifetime counters; they only grow.
---   enqueued refused done died failed crashed cancelled deleted
+--   enqueued refused done died failed crashed cancelled deleted expired
 -- Expects: totals_key.
 local totals = {}
 

@@ -71,7 +71,8 @@ def test_only_what_writes_writes(verb: str) -> None:
 def test_what_stores_payloads_stores_new_records(verb: str) -> None:
     stores = "record.text" in assembled(verb).reached or "record.text(" in assembled(verb).functions[""].body
     stores = stores or "local text = '1\\0' .. queue" in text_of(f"{verb}.lua")  # by hand, in the short way
-    assert stores == (verb in STORES_PAYLOADS)
+    # `revive` writes records that are there, and makes them shorter.
+    assert stores == (verb in STORES_PAYLOADS or verb == "revive")
 
 
 # Documentation and bindings.
@@ -273,7 +274,7 @@ def test_every_function_is_documented_and_takes_five_arguments_at_most(file: str
             while re.match(r" *--( |$)", lines[above]):
                 above -= 1
             assert lines[above].lstrip().startswith("--- "), f"{head[1]} says nothing of itself"
-            limit = 7 if head[1] == "settle_other" else 5
+            limit = 7 if head[1] == "settle.other" else 5
             assert len(re.findall(r"\w+", head[2])) <= limit, f"{head[1]} takes more than {limit}"
 
 

@@ -1,0 +1,17 @@
+--- Waiting jobs whose time was over before they started; ended by whoever meets them, for nobody looks for them.
+-- Expects: lib/clock, lib/waiting, lib/removal, lib/gone.
+local expiry = {}
+
+local WAITING = {ready = true, scheduled = true}
+
+--- Is a job in this place one whose time is over?
+function expiry.is(state, header)
+  return WAITING[state] and header.expires_ms and header.expires_ms <= clock.now_ms and waiting.sound(state, header)
+end
+
+--- End it where it waits.
+function expiry.out(id, state, header)
+  waiting.take_out(id, state, header)
+  removal.jobs({id}, {header}, 'expired')
+  gone.tell({id}, 'expired')
+end
