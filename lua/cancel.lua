@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 --- Cancel jobs that wait: they will never start.
 -- Answers with a word for each id, in order: `cancelled`; `gone`, it was cancelled before; what the job is instead
--- (`running`, `done`, `dead`, `malformed`, `unknown`); or `unsound`, a key of its queue has a foreign type.
+-- (`running`, `done`, `dead`, `expired`, `malformed`, `unknown`); or `unsound`, a key of its queue has a foreign type.
 local jobs_key         = KEYS[1]  -- hash    id -> record
 local bodies_key       = KEYS[2]  -- hash    id -> payload over 2 KiB
 local tries_key        = KEYS[3]  -- hash    id -> what went wrong so far

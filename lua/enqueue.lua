@@ -80,53 +80,52 @@ local function rarely()
   --- @include lib/expiry.lua
   local parts, lapsed = {take = lock.take}, {}
 
-  --- Note who is in the way of a plan. One whose time is over is not, and will be ended.
-  local function meet(plan, id, state, header)
-    if not id then return false end
+  --- Note who is in the way of a plan. One whose time is over will be ended, and is not in the way, unless `stays`:
+  -- its lock is one about which time alone decides.
+  local function meet(plan, id, state, header, stays)
     if expiry.is(state, header) then
       lapsed[#lapsed + 1] = {id, state, header}
-      return false
+      if not stays then return false end
+      state = 'expired'
     end
     plan.holder, plan.holder_state = id, state
     return true
   end
 
-  --- An id of one's own that is known already, in Redis or in this batch: nothing is enqueued.
-  function parts.known(plans, records)
-    local seen = {}
-    for i = 1, #plans do
-      local plan = plans[i]
-      if seen[plan.id] then
-        plan.holder, plan.holder_state, plan.known = plan.id, seen[plan.id].state, true
-      elseif records[i] then
-        local state, header = place.of(plan.id, records[i])
-        plan.known = meet(plan, plan.id, state, header)
-      end
-      if not plan.known then seen[plan.id] = plan end
-    end
-  end
-
-  --- Decide for each job who holds its lock; twins inside the batch meet in `taken`.
-  function parts.meet(plans)
-    local names, asking, taken = {}, {}, {}
+  --- Decide for each job whether its id is known already and who holds its lock, in Redis or earlier in this batch;
+  -- `seen` and `taken` are those of the batch that will be stored, by id and by lock.
+  function parts.meet(plans, records)
+    local names, value_at, seen, taken = {}, {}, {}, {}
     for i = 1, #plans do
       local at = items_at + (i - 1) * ITEM
-      if items[at + 4] ~= '' and not plans[i].known then
+      if items[at + 4] ~= '' then
         names[#names + 1] = lock_prefix .. items[at + 5]
-        asking[#names] = i
+        value_at[i] = #names
       end
     end
     local values = #names > 0 and redis.call('MGET', unpack(names)) or {}
-    for n = 1, #names do
-      local plan, key = plans[asking[n]], items[items_at + (asking[n] - 1) * ITEM + 5]
-      local twin = taken[key]
+    for i = 1, #plans do
+      local plan, at = plans[i], items_at + (i - 1) * ITEM
+      local key, twin = items[at + 5], seen[plan.id]
       if twin then
-        plan.holder, plan.holder_state = twin.id, twin.state
-      elseif meet(plan, holder.of(values[n])) then
-        plan.met = true
-      else
-        taken[key] = plan
+        plan.holder, plan.holder_state, plan.known = plan.id, twin.holder and 'dead' or twin.state, true
+      elseif records[i] then
+        local state, header = place.of(plan.id, records[i])
+        plan.known = meet(plan, plan.id, state, header, false)
       end
+      if value_at[i] and not plan.known then
+        local other, id, state, header = taken[key], nil, nil, nil
+        if not other then id, state, header = holder.of(values[value_at[i]]) end
+        if other then
+          plan.holder, plan.holder_state = other.id, other.state
+        elseif id and meet(plan, id, state, header, header and header.mode == 'e') then
+          plan.met = true
+        else
+          taken[key] = plan
+        end
+      end
+      plan.reject = plan.holder and not plan.known and items[at + 7] == 'reject'
+      if not plan.holder or plan.reject then seen[plan.id] = plan end
     end
   end
 
@@ -139,9 +138,9 @@ local function rarely()
     end
     for i = 1, #plans do
       local at, plan = items_at + (i - 1) * ITEM, plans[i]
-      if items[at + 9] == '1' and not plan.holder then
+      if items[at + 9] == '1' and (plan.reject or not plan.holder) then
         redis.call('HDEL', gone_key, plan.id)
-        if plan.state == 'ready' then plan.placed = tombs.unbury(items[at + 1], plan.id) end
+        if plan.state == 'ready' and not plan.holder then plan.placed = tombs.unbury(items[at + 1], plan.id) end
       end
     end
   end
@@ -194,8 +193,7 @@ for i = 1, #ids do
 end
 local parts = rare and rarely()
 if parts then
-  parts.known(plans, known)
-  parts.meet(plans)
+  parts.meet(plans, known)
   parts.clear(plans)
 end
 
@@ -203,10 +201,9 @@ local answers, stored, to_ready, queues, refused, as_asked = {}, {}, {}, {}, 0, 
 for i = 1, #plans do
   local at, plan = items_at + (i - 1) * ITEM, plans[i]
   local id, queue, level, mode, payload = plan.id, items[at + 1], items[at + 2], items[at + 4], items[at + 8]
-  local reject = plan.holder and not plan.known and items[at + 7] == 'reject'
   if plan.met then parts.renew(items[at + 5]) end
   if plan.holder then refused = refused + 1 end
-  if plan.holder and not reject then
+  if plan.holder and not plan.reject then
     answers[i] = {'duplicate', plan.holder, plan.holder_state, plan.holder}
     as_asked = false
   else
@@ -221,7 +218,7 @@ for i = 1, #plans do
     queues[queue] = true
     stored[#stored + 1] = id
     stored[#stored + 1] = record.text(queue, level, now_text, tags, inline)
-    if reject then
+    if plan.reject then
       answers[i] = {'rejected', id, 'dead', plan.holder}
       as_asked = false
       parts.reject(id, plan.holder)

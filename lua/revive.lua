@@ -4,7 +4,7 @@
 -- a tomb, gets that place back.
 -- Answers with {word, holder_id} for each id, in order: `revived`; `duplicate`, it stays dead, for another job
 -- holds its lock by now; `malformed`, nobody can read its record; `unsound`, a key of its queue has a foreign type; or
--- what the job is instead (`ready`, `scheduled`, `running`, `done`, `cancelled`, `unknown`).
+-- what the job is instead (`ready`, `scheduled`, `running`, `done`, `cancelled`, `expired`, `unknown`).
 local jobs_key         = KEYS[1]  -- hash    id -> record
 local tries_key        = KEYS[2]  -- hash    id -> what went wrong so far
 local errors_key       = KEYS[3]  -- hash    id -> traceback
@@ -64,7 +64,7 @@ local function revive(id)
     local other, other_state, other_header = holder.of(redis.pcall('GET', lock_prefix .. header.key))
     if other and other ~= id and expiry.is(other_state, other_header) then
       expiry.out(other, other_state, other_header)
-      other = nil
+      if other_header.mode ~= 'e' then other = nil end -- else time alone decides about its lock
     end
     if other and other ~= id then return 'duplicate', other end
     -- Its own lock of until_expired is kept as it is: the time was counted from the enqueue.

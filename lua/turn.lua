@@ -92,13 +92,13 @@ local function promote(queue)
   if first_ms > 0 and (next_due_ms == 0 or first_ms < next_due_ms) then next_due_ms = first_ms end
 end
 
---- End jobs whose time was over before they started; `ends` are their headers.
-local function lapse(ids, ends)
+--- End jobs whose time was over before they started.
+local function lapse(over, headers)
   local gone_max = done_max -- one setting for both
   --- @include lib/removal.lua
   --- @include lib/gone.lua
-  removal.jobs(ids, ends, 'expired')
-  gone.tell(ids, 'expired')
+  removal.jobs(over, headers, 'expired')
+  gone.tell(over, 'expired')
 end
 
 --- Claim from one list until the worker has what it asked for, or the list is empty.
@@ -239,7 +239,7 @@ for i = list_at, done_at - 1 do
     more = true
     ready.wake(list[i])
   elseif last_idle and claim_count > 0 and next_due_ms > 0 and next_due_ms <= clock.now_ms + SOON_MS then
-    if redis.call('EXISTS', scheduled_prefix .. list[i]) == 1 then ready.wake(list[i]) end
+    if paused[list[i]] or redis.call('EXISTS', scheduled_prefix .. list[i]) == 1 then ready.wake(list[i]) end
   end
 end
 return {'ok', clock.now_ms, next_due_ms, more and 1 or 0, settle.refused, jobs}

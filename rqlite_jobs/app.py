@@ -9,6 +9,7 @@ from rqlite_jobs.address import Address
 from rqlite_jobs.backoff import Retry
 from rqlite_jobs.clock import Clock
 from rqlite_jobs.declaration import Declaration
+from rqlite_jobs.durations import Duration
 from rqlite_jobs.errors import (
     BadName,
     BadOption,
@@ -25,7 +26,7 @@ from rqlite_jobs.handler import AsyncHandler, Handler, JobDecorator, Signature, 
 from rqlite_jobs.job import Job, NewJob
 from rqlite_jobs.link import Link, Linked
 from rqlite_jobs.lock import LockPolicy
-from rqlite_jobs.options import OPTIONS
+from rqlite_jobs.options import DECLARED, OPTIONS
 from rqlite_jobs.producer import Producer
 from rqlite_jobs.setting import SETTINGS
 
@@ -39,7 +40,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
 
-_DECLARED = ("name", "queue", "retry", "lock", "remote")
+_DECLARED = ("name", *DECLARED, "remote")
 
 
 class App(Linked):
@@ -111,6 +112,8 @@ class App(Linked):
         queue: str | None = None,
         retry: Retry | None = None,
         lock: LockPolicy | None = None,
+        expires_in: Duration | None = None,
+        tags: list[str] | tuple[str, ...] | None = None,
         remote: bool = False,
     ) -> JobDecorator: ...
     def job(self, fn: Any = None, /, **declared: Any) -> Any:
@@ -122,6 +125,8 @@ class App(Linked):
             queue: where its jobs go; None: to the default queue.
             retry: when a failed one is tried again; None: as the setting `retry` says.
             lock: what keeps its jobs unique; None: nothing.
+            expires_in: how long its jobs may wait to be started; None: for ever.
+            tags: words about its jobs, for those who look at them.
             remote: True: another service runs it, and the body of the function is empty.
 
         Raises:

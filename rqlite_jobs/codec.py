@@ -112,7 +112,7 @@ def encode(
         name: the job's name.
         args: positional arguments.
         kwargs: keyword arguments.
-        options: JSON values for the worker, by short keys: `r` is a `Retry.to_wire()`.
+        options: JSON values for the worker and for readers, by short keys: `r` is a `Retry.to_wire()`, `g` are tags.
         shape: the handler's parameters. Without it messages name arguments by number, and models are refused.
 
     Raises:
@@ -159,6 +159,12 @@ def decode(payload: bytes) -> Payload:
     except _NOT_OURS as error:
         raise Malformed(f"{type(error).__name__}: {error}") from error
     return Payload(name, tuple(args), kwargs, options)
+
+
+def tags_of(payload: Payload) -> tuple[str, ...]:
+    """The tags that stand in a payload; what is none of ours is no tag."""
+    found = payload.options.get("g")
+    return tuple(tag for tag in found if isinstance(tag, str)) if isinstance(found, list) else ()
 
 
 def canonical(value: Any) -> bytes:

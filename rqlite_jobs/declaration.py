@@ -10,10 +10,10 @@ from typing import Any, Self
 from rqlite_jobs.backoff import Retry
 from rqlite_jobs.binding import Binder
 from rqlite_jobs.codec import Payload, Shape
+from rqlite_jobs.durations import Duration
 from rqlite_jobs.errors import BadName, BadOption, shown
-from rqlite_jobs.keys import check_queue
 from rqlite_jobs.lock import LockPolicy
-from rqlite_jobs.options import OPTIONS, check_lock, check_retry
+from rqlite_jobs.options import OPTIONS, Terms, check_retry
 
 # No colon: a lock key is the job's name, a colon, and its own part, and two jobs must never meet in one.
 _NAME = re.compile(r"\w[\w.-]*")
@@ -29,9 +29,8 @@ class Declaration:
         fn: the function.
         is_async: it is an `async def`.
         remote: another service runs it; no worker of this app does.
-        queue: its queue; None: the default queue.
         retry: when it is tried again; None: as the app says.
-        lock: what keeps it unique; None: nothing.
+        terms: on which its calls are enqueued, unless they say otherwise.
         binder: its parameters, to bind calls to.
         shape: its parameters, for payloads.
     """
@@ -40,9 +39,8 @@ class Declaration:
     fn: Callable[..., Any] = field(repr=False)
     is_async: bool
     remote: bool
-    queue: str | None
     retry: Retry | None
-    lock: LockPolicy | None
+    terms: Terms
     binder: Binder = field(repr=False, compare=False)
     shape: Shape = field(repr=False, compare=False)
 
@@ -55,6 +53,8 @@ class Declaration:
         queue: str | None = None,
         retry: Retry | None = None,
         lock: LockPolicy | None = None,
+        expires_in: Duration | None = None,
+        tags: list[str] | tuple[str, ...] | None = None,
         remote: bool = False,
     ) -> Self:
         """Declare a function.
@@ -62,6 +62,7 @@ class Declaration:
         Raises:
             BadOption: something that a worker could not call again, or a policy that does not fit it.
             BadName: a name that no job may have.
+            BadDuration: a time to wait that is none.
         """
         check_function(fn)
         name = check_job(fn.__name__ if name is None else name)
@@ -73,14 +74,13 @@ class Declaration:
             fn=fn,
             is_async=inspect.iscoroutinefunction(fn),
             remote=remote,
-            queue=None if queue is None else check_queue(queue),
             retry=None if retry is None else check_retry(retry),
-            lock=check_lock(lock),
+            terms=Terms().but({"queue": queue, "lock": lock, "expires_in": expires_in, "tags": tags}),
             binder=binder,
             shape=Shape(fn),
         )
-        if made.lock is not None:
-            made.lock.check(name, binder.signature)
+        if made.terms.lock is not None:
+            made.terms.lock.check(name, binder.signature)
         return made
 
     def bind_payload(self, payload: Payload) -> tuple[tuple[Any, ...], dict[str, Any]]:

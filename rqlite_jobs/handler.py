@@ -56,7 +56,7 @@ class Handler(Generic[P, R]):
         functools.update_wrapper(cast("Callable[..., Any]", self), declared.fn)
         self._home = home
         self._declared = declared
-        self._terms = terms or Terms(queue=declared.queue, lock=declared.lock)
+        self._terms = terms or declared.terms
         self._producer = Producer(home)
 
     @property

@@ -48,9 +48,10 @@ class Job(Struct, Generic[R_co], frozen=True):
         queue: the queue it is in.
         args: positional arguments of the call.
         kwargs: keyword arguments of the call.
+        tags: words about it, chosen by the caller.
         outcome: what became of the enqueue (`enqueued`, `duplicate`, `rejected`); None on a job read later.
-        holder_id: the job that holds the lock, in every outcome but `enqueued`.
-        state: `ready`, `scheduled`, `running`, `dead`, `done`, `cancelled`.
+        holder_id: the job that holds the lock, or has the id, in every outcome but `enqueued`.
+        state: `ready`, `scheduled`, `running`, `dead`, `done`, `cancelled`, `expired`.
         attempts: starts that were neither handed back nor snoozed.
         crashes: those attempts that ended with their process.
         last_error: the repr of the last exception, at most 4 KiB.
@@ -79,6 +80,7 @@ class Job(Struct, Generic[R_co], frozen=True):
     enqueued_at: datetime | None = None
     started_at: datetime | None = None
     finished_at: datetime | None = None
+    tags: tuple[str, ...] = ()
     _app: Source | None = None
 
     def refresh(self) -> "Job[R_co]":

@@ -12,11 +12,11 @@ from typing import Any, Protocol, TypeVar
 from msgspec.structs import replace
 
 from rqlite_jobs.answers import Enqueued
-from rqlite_jobs.codec import Malformed, Payload, check_size, decode, encode
+from rqlite_jobs.codec import Malformed, Payload, check_size, decode, encode, tags_of
 from rqlite_jobs.config import Settings
 from rqlite_jobs.declaration import Declaration
 from rqlite_jobs.durations import instant
-from rqlite_jobs.errors import LockConflict, RqjError
+from rqlite_jobs.errors import BadOption, LockConflict, RqjError
 from rqlite_jobs.job import Job, NewJob, Record, Source, new_id
 from rqlite_jobs.operations import Call, Operations
 from rqlite_jobs.options import Terms
@@ -71,10 +71,16 @@ class Producer:
 
         Raises:
             WrongArguments, UnserializableArguments, PayloadTooLarge: the call cannot be carried.
-            BadOption: no lock key can be made of it.
+            BadOption: no lock key can be made of it, or it would expire before it is due.
         """
         name = declared.name
         bound = declared.binder.bind(args, kwargs)
+        if terms.expires_ms is not None and terms.delay_ms is not None and terms.delay_ms >= terms.expires_ms:
+            raise BadOption(
+                f"job {name!r} would expire before it is due.",
+                hint="Give expires_in more than delay: it counts from the enqueue.",
+                option="expires_in",
+            )
         payload = encode(name, args, kwargs, terms.payload, shape=declared.shape)
         settings = self._home.settings
         if len(payload) > settings.payload_max:
@@ -83,7 +89,10 @@ class Producer:
         if terms.lock is not None:
             lock = terms.lock.lock_for(name, _arguments(declared, bound))
         queue = terms.queue or settings.default_queue
-        return NewJob(new_id(), queue, payload, 0, terms.delay_ms, terms.run_at_ms, lock, name, args, kwargs)
+        return NewJob(
+            terms.id or new_id(), queue, payload, 0, terms.delay_ms, terms.run_at_ms, lock, name, args, kwargs,
+            bool(terms.id), terms.expires_ms, terms.tags,
+        )  # fmt: skip
 
     def enqueue(self, job: NewJob) -> Job[Any]:
         """Send a prepared call; what comes back is its job, or the one that holds its lock.
@@ -172,6 +181,8 @@ class Producer:
                 told.append(self._rejected(job, answer))
                 continue
             told.append(self._holder(job, answer, bodies.get(answer.id, b"")))
+            if answer.id == job.id:
+                continue  # its id is known already; that is no matter of locks
             if job.lock is not None and job.lock.on_conflict == "raise":
                 conflicts.append((job, told[-1]))
             elif job.lock is not None and job.lock.on_conflict == "log":
@@ -198,7 +209,7 @@ class Producer:
             due_ms = job.run_at_ms if job.delay_ms is None else answer.now_ms + job.delay_ms
             run_at = instant(due_ms or answer.now_ms)
         return Job(
-            job.id, job.name, job.queue, job.args, job.kwargs, "enqueued", None, answer.state,
+            job.id, job.name, job.queue, job.args, job.kwargs, "enqueued", None, answer.state, tags=job.tags,
             lock_key=None if job.lock is None else job.lock.key,
             run_at=run_at, enqueued_at=instant(answer.now_ms), _app=self._home,
         )  # fmt: skip
@@ -217,13 +228,17 @@ class Producer:
         if record is None:
             # Its name is known all the same: lock keys begin with the name of their job.
             payload, queue, enqueued_at = Payload(job.name), "", None
+            lock_key = job.lock.key if job.lock else None
         else:
             payload = self._payload(job, record.payload or body)
-            queue, enqueued_at = record.queue, instant(record.enqueued_at_ms)
+            queue, enqueued_at, lock_key = (
+                record.queue,
+                instant(record.enqueued_at_ms),
+                record.lock_key or None,
+            )
         return Job(
             answer.id, payload.name, queue, payload.args, payload.kwargs, "duplicate", answer.holder_id, answer.state,
-            lock_key=job.lock.key if job.lock else None,
-            enqueued_at=enqueued_at, _app=self._home,
+            tags=tags_of(payload), lock_key=lock_key, enqueued_at=enqueued_at, _app=self._home,
         )  # fmt: skip
 
     def _payload(self, job: NewJob, raw: bytes) -> Payload:
@@ -239,7 +254,7 @@ class Producer:
             args, kwargs = declared.shape.restore(found)
         except Malformed:  # the classes have changed since; the plain data stands for them
             return found
-        return Payload(found.name, args, kwargs)
+        return Payload(found.name, args, kwargs, found.options)
 
 
 def _arguments(declared: Declaration, bound: dict[str, Any]) -> BoundArguments:

@@ -27,6 +27,7 @@ _REMEDIES = {
     "ready": "it waits to be run; `rqj jobs cancel` keeps it from that",
     "scheduled": "it waits for its time; `rqj jobs cancel` keeps it from that",
     "malformed": "its record is not one of ours; `rqj jobs delete` removes it",
+    "expired": "its time was over before it was started",
     "cancelled": "it was cancelled before",
     "unknown": "nothing of it is known",
 }

@@ -23,6 +23,7 @@ on_conflict="raise".
     "rqj enqueue -a shop.jobs:app crunch_sales book_id:=42",
     "rqj enqueue -a shop.jobs:app --delay 10m send_email to=ann@example.com",
     "rqj enqueue -a shop.jobs:app crunch_sales --args-json '[42]'",
+    "rqj enqueue -a shop.jobs:app --id july --expires-in 8h crunch_sales book_id:=42",
 )
 
 
@@ -33,6 +34,13 @@ on_conflict="raise".
 @click.option("--delay", metavar="DURATION", help='How long from now it is due: "10m".')
 @click.option("--run-at", metavar="TIME", help='When it is due, with a zone: "2031-07-01T12:00+02:00".')
 @click.option("-q", "--queue", metavar="QUEUE", help="The queue, if not that of the job.")
+@click.option(
+    "--id", "job_id", metavar="ID", help="An id of its own; if a job has it already, nothing is enqueued."
+)
+@click.option("--expires-in", metavar="DURATION", help="How long it may wait to be started, from now.")
+@click.option(
+    "--tag", "tags", multiple=True, metavar="TAG", help="A word about it; may be given several times."
+)
 @reader_options
 @chosen
 def command(
@@ -43,6 +51,9 @@ def command(
     delay: str | None,
     run_at: str | None,
     queue: str | None,
+    job_id: str | None,
+    expires_in: str | None,
+    tags: tuple[str, ...],
 ) -> None:
     """Enqueue a call of a job."""
     if not is_app_named(chosen):
@@ -52,14 +63,20 @@ def command(
     shape = handler.declared.shape
     args = positional_arguments(args_json, shape) if args_json is not None else []
     kwargs = keyword_arguments(arguments, shape)
-    job = handler.options(queue=queue, delay=_delay(delay), run_at=_time(run_at)).enqueue(*args, **kwargs)
+    wanted = handler.options(
+        queue=queue, delay=_duration(delay), run_at=_time(run_at), id=job_id, expires_in=_duration(expires_in),
+        tags=tags or None,
+    )  # fmt: skip
+    job = wanted.enqueue(*args, **kwargs)
     if chosen.json:
         say_json({"namespace": target.app.namespace, **to_json(job, whole=True)})
     else:
-        say(_told(job))
+        say(_told(job, job_id))
 
 
-def _told(job: Job[Any]) -> str:
+def _told(job: Job[Any], own_id: str | None) -> str:
+    if job.outcome == "duplicate" and job.id == own_id:
+        return f"duplicate: a job {job.id} is known already, and is {job.state}"
     if job.outcome == "duplicate":
         return f"duplicate: {job.id} holds the lock, and is {job.state}"
     if job.outcome == "rejected":
@@ -67,7 +84,7 @@ def _told(job: Job[Any]) -> str:
     return f"{job.outcome} {job.id} {call_text(job)} in queue {job.queue}"
 
 
-def _delay(text: str | None) -> str | float | None:
+def _duration(text: str | None) -> str | float | None:
     if text is not None and re.fullmatch(r"-?[0-9]+(\.[0-9]+)?", text):
         return float(text)  # a bare number is seconds, as in code
     return text

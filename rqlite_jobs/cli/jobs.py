@@ -151,6 +151,7 @@ def _show(target: Target, job: Job[Any]) -> None:
         ("state", job.state),
         ("job", _called(job)),
         ("queue", job.queue or "-"),
+        ("tags", ", ".join(job.tags)),
         ("attempts", tries(job, now)),
         ("lock", job.lock_key or "-"),
         ("enqueued", moment(job.enqueued_at, now)),
@@ -168,4 +169,6 @@ def _called(job: Job[Any]) -> str:
         return call_text(job, 2000)
     if job.state == "cancelled":
         return "(of a cancelled job only this word is kept)"
+    if job.state == "expired":
+        return "(of an expired job only this word is kept)"
     return "(its record or payload cannot be read)"

@@ -17,6 +17,7 @@ CELL_MAX = 100
 _PIPED_WIDTH = 1000
 _STYLES = {
     "running": "cyan", "ready": "green", "scheduled": "yellow", "dead": "red", "done": "dim", "cancelled": "dim",
+    "expired": "dim",
     "alive": "green", "silent": "red", "fallen": "red", "error": "red", "warning": "yellow", "ok": "green",
 }  # fmt: skip
 

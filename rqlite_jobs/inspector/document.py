@@ -14,7 +14,7 @@ from rqlite_jobs.inspector.jobs import call_text
 from rqlite_jobs.job import Job
 
 _IN_LISTS = tuple(
-    "id state name queue attempts crashes last_error lock_key run_at enqueued_at started_at finished_at".split()
+    "id state name queue tags attempts crashes last_error lock_key run_at enqueued_at started_at finished_at".split()
 )
 
 

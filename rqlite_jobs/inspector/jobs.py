@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from rqlite_jobs.codec import Malformed, Payload, decode
+from rqlite_jobs.codec import Malformed, Payload, decode, tags_of
 from rqlite_jobs.errors import shown
 from rqlite_jobs.inspector.rows import moment
 from rqlite_jobs.job import Job, Record, Source
@@ -50,6 +50,7 @@ def job_of(home: Home, snapshot: Snapshot) -> Job[Any]:
         queue=record.queue if record else "",
         args=payload.args,
         kwargs=payload.kwargs,
+        tags=tags_of(payload),
         state=snapshot.state,
         attempts=tries.attempts + begun,
         crashes=tries.crashes,
@@ -107,4 +108,4 @@ def _payload_of(home: Home, raw: bytes) -> Payload:
         args, kwargs = handler.bind_payload(payload)
     except Exception:  # it runs constructors of the user's models; the plain data tells enough
         return payload
-    return Payload(payload.name, args, kwargs)
+    return Payload(payload.name, args, kwargs, payload.options)

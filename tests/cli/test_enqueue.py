@@ -22,6 +22,29 @@ def call(shop: Shop, *words: str) -> Any:
     return job.args, dict(job.kwargs)
 
 
+def test_an_id_an_end_and_tags(shop: Shop) -> None:
+    words = (
+        "enqueue",
+        "-a",
+        shop.module,
+        "--id",
+        "night 1",
+        "--expires-in",
+        "1h",
+        "--tag",
+        "a",
+        "--tag",
+        "b",
+        "anything",
+    )
+    told = shop.json(*words)
+    assert (told["id"], told["outcome"], told["tags"]) == ("night 1", "enqueued", ["a", "b"])
+    assert shop.json(*words)["outcome"] == "duplicate"
+    assert shop.ok(*words) == "duplicate: a job night 1 is known already, and is ready\n"
+    assert "expires_in" in refused(shop, "--expires-in", "0", "anything")
+    assert "no braces" in refused(shop, "--id", "{", "anything")
+
+
 def refused(shop: Shop, *words: str, code: int = 2) -> str:
     """What an enqueue says that is refused; nothing of it is stored."""
     before = set(shop.server.client().keys("*"))

@@ -22,6 +22,7 @@ FLOORS = (
         "address",
         "answers",
         "call",
+        "acts",
         "operations",
         "connection",
         "refusal",

@@ -165,12 +165,18 @@ def nearly(left_ms: int, whole_ms: int) -> bool:
     return whole_ms - 100_000 < left_ms <= whole_ms + 1  # delays are rounded up to whole ms
 
 
+def own(job_id: str, queue: str = "sales", lock: Lock | None = None, **facts: Any) -> NewJob:
+    """A job with an id of its caller's choice."""
+    return job(job_id, queue, lock, own_id=True, **facts)
+
+
 def record(new: NewJob, enqueued_ms: int = 1000, payload: str | None = None) -> str:
     """The record of a job, as it stands in `jobs`."""
     parts = ["1", new.queue, str(new.level), str(enqueued_ms)]
     if new.lock:
         parts += [f"m{MODES[new.lock.mode]}", f"k{new.lock.key}"]
         parts += [f"t{new.lock.ttl_ms}"] if new.lock.ttl_ms else []
+    parts += [] if new.expires_ms is None else [f"x{enqueued_ms + new.expires_ms}"]
     return "\0".join([*parts, "", new.payload.decode() if payload is None else payload])
 
 

@@ -14,7 +14,12 @@ from tests.lua.stage import Stage, job, locked
 def the_long_way(stage: Stage, one: NewJob) -> Call[list[Enqueued]]:
     """What `enqueue` would be sent for one plain job."""
     settings = stage.ops.settings
-    args: list[Arg] = [stage.ops.clock.now_ms(), settings.lock_safety_ms, settings.rejected_max_count, settings.done_max_count]
+    args: list[Arg] = [
+        stage.ops.clock.now_ms(),
+        settings.lock_safety_ms,
+        settings.rejected_max_count,
+        settings.done_max_count,
+    ]
     args += [one.id, one.queue, one.level, "", b"", b"", b"0", b"", one.payload, b"", b""]
     keys = stage.ops.keys.of_script(script("enqueue").bindings)
     return Call("enqueue", keys, args, lambda reply: read_enqueued([one], reply), "laned")

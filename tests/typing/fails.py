@@ -53,6 +53,10 @@ crunch_sales.options(retry=3)  # refused
 crunch_sales.options(lock=True)  # refused
 crunch_sales.options(lock=until_executed)  # refused
 crunch_sales.options(priority=3)  # refused
+crunch_sales.options(id=3)  # refused
+crunch_sales.options(tags="night")  # refused
+crunch_sales.options(expires_in=None, tags=[3])  # refused
+app.job(id="x")  # refused
 crunch_sales.options("slow")  # refused
 
 # Other libraries' verbs.

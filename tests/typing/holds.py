@@ -45,6 +45,14 @@ async def locked_async(book_id: int) -> dict[str, int]:
     return {}
 
 
+@app.job(expires_in="1h", tags=["night"])
+def nightly(book_id: int) -> str:
+    return ""
+
+
+assert_type(nightly.enqueue(1), Job[str])
+
+
 @app.job(remote=True)
 def remote(data: bytes) -> str: ...  # type: ignore[empty-body]
 
@@ -112,6 +120,8 @@ assert_type(send_mail.options(delay=timedelta(hours=1)).enqueue("a@b.c"), Job[by
 assert_type(send_mail.options(run_at=datetime(2031, 7, 1, tzinfo=UTC)).enqueue("a@b.c"), Job[bytes])
 assert_type(locked.options(lock=None, retry=Retry(1)).options(queue="slow").enqueue(1), Job[list[int]])
 assert_type(crunch_sales.options(delay="1s")(42), float)
+assert_type(crunch_sales.options(id="x", expires_in="1h", tags=["a"]).enqueue(1), Job[float])
+assert_type(crunch_sales.options(tags=("a", "b"), expires_in=60).enqueue(1), Job[float])
 same: SyncHandler[[int], list[int]] = locked.options(queue="slow")
 async_too: AsyncHandler[[str], bytes] = send_mail.options(queue="slow")
 
@@ -141,6 +151,7 @@ assert_type(job.id, str)
 assert_type(job.outcome, str | None)
 assert_type(job.holder_id, str | None)
 assert_type(job.attempts, int)
+assert_type(job.tags, tuple[str, ...])
 assert_type(job.run_at, datetime | None)
 wider_job: Job[float | str] = job
 

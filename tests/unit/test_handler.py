@@ -233,6 +233,49 @@ def test_a_time_is_an_instant_wherever_it_was_named(crunch: Any) -> None:
         assert crunch.options(run_at=when).prepare((1,), {}).run_at_ms == 1_940_637_600_000
 
 
+def test_an_id_and_an_end_of_its_own(crunch: Any) -> None:
+    job = crunch.options(id="night ☃", expires_in="1h").prepare((1,), {})
+    assert (job.id, job.own_id, job.expires_ms, job.plain) == ("night ☃", True, 3_600_000, False)
+    made = crunch.prepare((1,), {})
+    assert (len(made.id), made.own_id, made.expires_ms, made.plain) == (20, False, None, True)
+
+
+def test_what_would_expire_before_it_is_due_is_refused(crunch: Any) -> None:
+    soon = crunch.options(expires_in="1h")
+    assert soon.options(delay="59m").prepare((1,), {}).delay_ms == 3_540_000
+    with pytest.raises(BadOption, match="job 'crunch_sales' would expire before it is due"):
+        soon.options(delay="1h").prepare((1,), {})
+
+
+def test_tags_travel_with_the_call_each_once(crunch: Any) -> None:
+    tagged = crunch.options(tags=["night", "b", "night"])
+    assert tagged.prepare((1,), {}).tags == ("night", "b")
+    assert tagged.prepare((1,), {}).payload == b'["crunch_sales",[1],{},{"g":["night","b"]}]'
+    both = tagged.options(retry=Retry(5)).prepare((1,), {}).payload
+    assert both == b'["crunch_sales",[1],{},{"r":{"n":5},"g":["night","b"]}]'
+    assert tagged.options(tags=()).prepare((1,), {}).payload == b'["crunch_sales",[1]]'
+
+
+def test_what_a_declaration_says_holds_for_all_its_calls(fake_app: App) -> None:
+    @fake_app.job(expires_in="1h", tags=["night"])
+    def f() -> None: ...
+
+    one, other = f.prepare((), {}), f.options(expires_in="2h", tags=["day"]).prepare((), {})
+    assert (one.expires_ms, one.tags, other.expires_ms, other.tags) == (
+        3_600_000,
+        ("night",),
+        7_200_000,
+        ("day",),
+    )
+
+    def plain_of_this_test() -> None: ...
+
+    with pytest.raises(BadDuration, match="is negative"):
+        fake_app.job(expires_in=-1)(plain_of_this_test)
+    with pytest.raises(UnknownOption, match="It is an option of a call"):
+        fake_app.job(id="x")(f.fn)
+
+
 def test_a_retry_travels_with_the_call(crunch: Any) -> None:
     assert (
         crunch.options(retry=Retry(5)).prepare((1,), {}).payload == b'["crunch_sales",[1],{},{"r":{"n":5}}]'
@@ -245,7 +288,7 @@ def test_a_retry_travels_with_the_call(crunch: Any) -> None:
     [
         ({"dely": 5}, UnknownOption, "Did you mean 'delay'?"),
         ({"max_retries": 1}, UnknownOption, "Here it is 'retry'."),
-        ({"zzz": 1}, UnknownOption, "Known are: queue, delay, run_at, retry, lock."),
+        ({"zzz": 1}, UnknownOption, "Known are: queue, delay, run_at, retry, lock, id, expires_in, tags."),
         ({"priority": 3}, UnknownOption, "no option 'priority'"),
         ({"delay": float("nan")}, BadDuration, "not a finite number"),
         ({"delay": float("inf")}, BadDuration, "not a finite number"),
@@ -261,6 +304,21 @@ def test_a_retry_travels_with_the_call(crunch: Any) -> None:
         ({"queue": 3}, BadName, "the name of a queue is 3"),
         ({"retry": 3}, BadOption, "Write retry=Retry(max_attempts=3)"),
         ({"retry": Retry(only=ValueError)}, BadOption, "cannot have only="),
+        ({"id": ""}, BadOption, "id: '' is empty."),
+        ({"id": "x" * 101}, BadOption, "has 101 characters"),
+        ({"id": "a{b"}, BadOption, "no braces"),
+        ({"id": "a\nb"}, BadOption, "has characters that it may not have"),
+        ({"id": "a\ud800"}, BadOption, "has characters that it may not have"),
+        ({"id": 7}, BadOption, "id: 7 is an int, not text"),
+        ({"expires_in": 0}, BadDuration, "would never let a job start"),
+        ({"expires_in": -1}, BadDuration, "is negative"),
+        ({"expires_in": "soon"}, BadDuration, "not a duration"),
+        ({"tags": "night"}, BadOption, "Write tags=['night']."),
+        ({"tags": {"night"}}, BadOption, "not a list of texts"),
+        ({"tags": ["a", 7]}, BadOption, "tags: 7 is an int, not text"),
+        ({"tags": ["a", ""]}, BadOption, "is empty"),
+        ({"tags": ["a\0"]}, BadOption, "no control characters."),
+        ({"tags": [str(n) for n in range(21)]}, BadOption, "21 tags are too many"),
         ({"lock": True}, BadOption, "Write lock=until_executed()"),
         ({"lock": until_executed}, BadOption, "not a lock policy"),
         ({"lock": until_executed(key="{book}")}, BadOption, "names 'book', which is no parameter"),

@@ -52,6 +52,19 @@ def test_pages_hold_each_job_once(app: App, ids: list[str], limit: int) -> None:
     assert all_pages(app, limit, name="odd", queue="a") == []
 
 
+def test_tags_are_read_back_and_what_is_none_is_no_tag(app: App) -> None:
+    @app.job(tags=["night"])
+    def f(n: int) -> None: ...
+
+    job = f.enqueue(1)
+    assert (job.tags, job.refresh().tags, app.inspect.jobs().items[0].tags) == (("night",),) * 3
+    assert to_json(job)["tags"] == ["night"]
+    for options in ('{"g":7}', '{"g":[7,"x"]}'):
+        key = app.keys.tag + "jobs"
+        app.caller.command("HSET", key, job.id, f'1\0default\x000\x005\0\0["f",[],{{}},{options}]')
+        assert app.job_by_id(job.id).tags == (("x",) if "x" in options else ())
+
+
 def test_a_full_last_page_has_no_next(app: App, ids: list[str]) -> None:
     page = app.inspect.jobs(limit=25)
     assert (len(page), page.next, page.count) == (25, "", 25)

@@ -115,6 +115,22 @@ def test_a_duplicate_is_the_holder(app: App, trips: list[str], way: int) -> None
 
 
 @both_ways
+def test_a_known_id_is_that_job_whatever_its_lock_says(app: App, way: int) -> None:
+    handler = app.job(lock=until_executed(key="k", on_conflict="raise"), tags=["night"])(plain)
+    first = handler.options(id="x").enqueue(1)
+    assert (first.id, first.outcome, first.tags) == ("x", "enqueued", ("night",))
+    again = ways(handler.options(id="x", lock=None, tags=["day"]), "enqueue")[way](2)
+    assert again == Job(
+        id="x", name="plain", queue="default", args=(1,), kwargs={}, outcome="duplicate", state="ready",
+        tags=("night",), holder_id="x", lock_key="plain:k", enqueued_at=NOW,
+    )  # fmt: skip
+    assert ways(handler.options(id="x"), "enqueue")[way](2) == again
+    with pytest.raises(LockConflict) as caught:
+        ways(handler.options(id="y"), "enqueue")[way](2)
+    assert caught.value.holder_id == "x"
+
+
+@both_ways
 def test_a_large_holder_costs_one_more_trip(app: App, trips: list[str], way: int) -> None:
     handler = app.job(lock=until_executed(key="k"))(plain)
     first = handler.enqueue("x" * 5000)
