@@ -93,12 +93,12 @@ local function promote(queue)
 end
 
 --- End jobs whose time was over before they started.
-local function lapse(over, headers)
+local function lapse(late, late_headers)
   local gone_max = done_max -- one setting for both
   --- @include lib/removal.lua
   --- @include lib/gone.lua
-  removal.jobs(over, headers, 'expired')
-  gone.tell(over, 'expired')
+  removal.jobs(late, late_headers, 'expired')
+  gone.tell(late, 'expired')
 end
 
 --- Claim from one list until the worker has what it asked for, or the list is empty.
