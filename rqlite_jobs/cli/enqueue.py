@@ -23,7 +23,7 @@ on_conflict="raise".
     "rqj enqueue -a shop.jobs:app crunch_sales book_id:=42",
     "rqj enqueue -a shop.jobs:app --delay 10m send_email to=ann@example.com",
     "rqj enqueue -a shop.jobs:app crunch_sales --args-json '[42]'",
-    "rqj enqueue -a shop.jobs:app --id july --expires-in 8h crunch_sales book_id:=42",
+    "rqj enqueue -a shop.jobs:app --id july-42 crunch_sales book_id:=42",
 )
 
 
