@@ -37,7 +37,9 @@ MUTANTS: dict[str, tuple[Profile, Change]] = {
     ),
     "twins in a batch do not see each other": (
         SMALL,
-        Change("local twin = taken[key]", "local twin = nil", ("enqueue",)),
+        Change(
+            "local other, id, state, header = taken[key], nil, nil, nil", "local other, id, state, header"
+        ),
     ),
     "the token is not checked": (
         SMALL,
@@ -45,7 +47,11 @@ MUTANTS: dict[str, tuple[Profile, Change]] = {
     ),
     "a refused enqueue has counted already": (
         SMALL,
-        Change("if known[i] then return redis", "if known[i] then totals.add('enqueued', 1) return redis"),
+        Change(
+            "return redis.error_reply('RQJ_ID a job with the id ' .. ids[i]",
+            "totals.add('enqueued', 1) return redis.error_reply('RQJ_ID a job with the id ' .. ids[i]",
+            ("enqueue",),
+        ),
     ),
     "what is given back goes to the end of its queue": (
         SMALL,
@@ -61,7 +67,7 @@ MUTANTS: dict[str, tuple[Profile, Change]] = {
     ),
     "a revived job stays under its tomb": (
         TIGHT,
-        Change("redis.call('HDEL', tombs_prefix .. header.queue, id)", "", ("revive",)),
+        Change("return redis.pcall('HDEL', tombs_prefix .. queue, id) == 1", "return false", ("revive",)),
     ),
     "revive does not ask for the lock": (
         SMALL,
@@ -106,8 +112,8 @@ MUTANTS: dict[str, tuple[Profile, Change]] = {
     "a worker without a lease is given jobs": (
         SMALL,
         Change(
-            "if not redis.call('ZSCORE', workers_key, worker) then return {'unreg",
-            "if false then return {'unreg",
+            "if not redis.call('ZSCORE', workers_key, worker) then\n  return {'unreg",
+            "if false then\n  return {'unreg",
         ),
     ),
     "the last claimed is first again": (
