@@ -2,6 +2,7 @@
 
 import pytest
 
+from rqlite_jobs.errors import RqjError
 from rqlite_jobs.lock import Lock
 from tests.lua.stage import Stage, job, own, record
 
@@ -174,3 +175,17 @@ def test_its_answers_elsewhere(stage: Stage) -> None:
     assert stage.run(stage.ops.delete(["a"])) == ["expired"]
     assert stage.run(stage.ops.bury(["a"], "why")) == ["expired"]
     assert stage.run(stage.ops.revive(["a"])) == [("expired", "")]
+
+
+@pytest.mark.parametrize("key", ["gone", "left"])
+def test_a_foreign_key_where_its_word_goes_stops_the_claim_before_its_first_write(
+    stage: Stage, key: str
+) -> None:
+    stage.enqueue(job("a", expires_ms=5), job("b"))
+    stage.worker()
+    stage.client.set(stage.key(key), "mine")
+    stage.now_ms = 1005
+    before = stage.world()
+    with pytest.raises(RqjError):
+        stage.run(stage.ops.turn("w1", "n" * 11, ["sales"], [], 9))
+    assert stage.world() == before
