@@ -18,7 +18,7 @@ SECTIONS = {
     "Look": {
         "stats": "Show all numbers of a namespace.",
         "jobs": "List, show, cancel, delete and bury jobs.",
-        "queues": "List queues, and empty one.",
+        "queues": "List queues, pause, resume and empty them.",
         "scheduled": "List the jobs that wait for their time.",
         "dead": "List, show, revive and delete dead jobs.",
         "locks": "List locks, and show who holds one.",

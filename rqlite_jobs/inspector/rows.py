@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Generic, Self, TypeVar
 
@@ -49,6 +49,9 @@ class QueueRow:
         scheduled: jobs that wait for their time: delayed, or for a retry.
         waiting_since: when the next ready job was enqueued; None without one.
         next_due_at: when the first scheduled job is due; None without one.
+        paused_since: since when no job of it is started; None if it is not paused.
+        paused_until: when that ends by itself; None if it does not.
+        paused_by: who paused it.
     """
 
     name: str
@@ -56,12 +59,21 @@ class QueueRow:
     scheduled: int
     waiting_since: datetime | None
     next_due_at: datetime | None
+    paused_since: datetime | None = None
+    paused_until: datetime | None = None
+    paused_by: str | None = None
 
     @classmethod
     def of(cls, found: QueueSurvey) -> Self:
         """Make the row from what the script answered."""
         since, due = moment(found.next_enqueued_ms), moment(found.next_due_ms)
-        return cls(found.name, found.ready, found.scheduled, since, due)
+        made = cls(found.name, found.ready, found.scheduled, since, due)
+        if found.pause is None:
+            return made
+        pause = found.pause
+        return replace(
+            made, paused_since=moment(pause.since_ms), paused_until=moment(pause.until_ms), paused_by=pause.by
+        )
 
 
 @dataclass(frozen=True, slots=True)
