@@ -123,9 +123,8 @@ class Child:
             failures = 0
             while failures < 2 and (self._holdings.waiting or self._flush_turn.owes):
                 failures += not self._flush()
-            left = 1
-            while worker and left:
-                _, left = self._call(self._app.operations.leave(worker, self.heart.queues))
+            if worker:
+                self._end_lease(worker)
         except Exception as error:
             why = str(error).partition("\n")[0]
             log.warning(
@@ -133,6 +132,19 @@ class Child:
             )
         self._holdings.drop()
         return all_ended and not (self._turner is not None and self._turner.busy)
+
+    def _end_lease(self, worker: str) -> None:
+        failed, left = False, 1
+        while left:
+            began_s = time.monotonic()
+            try:
+                _, left = self._call(self._app.operations.leave(worker, self.heart.queues))
+            except ConnectionError:
+                # A connection that was closed while it rested fails at once, and the next is a new one. A server that
+                # hangs is not waited for twice.
+                if failed or time.monotonic() - began_s > 1.0:
+                    raise
+                failed = True
 
     def _open(self) -> bool:
         return not self._stopping.is_set() and not self._quiet

@@ -3,6 +3,7 @@
 import logging
 import threading
 from collections.abc import Iterator
+from types import SimpleNamespace as Namespace
 from typing import Any
 
 import pytest
@@ -122,6 +123,40 @@ def test_one_that_leaves_tries_twice_to_tell(
     child.leave()
     assert sent == ["turn", "turn", "leave"]
     assert [job.refresh().state for job in jobs] == ["done", "done"]
+
+
+def test_one_that_leaves_ends_its_lease_though_its_connections_were_closed(
+    leaving: tuple[Child, list[Job[Any]], list[Claim]], real_server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As a server does with those that rest too long. Its jobs would wait for the lease, and count a crash."""
+    child, jobs, _ = leaving
+    child._heart_loop.stop()
+    with real_server.client() as client:
+        client.client_kill_filter(_type="normal", skipme=True)
+    child._holdings.drop()  # so that nothing is told before
+    child.leave()
+    assert not any("left without telling" in line for line in caplog.messages)
+    assert [(job.refresh().state, job.refresh().attempts) for job in jobs] == [("ready", 0), ("ready", 0)]
+    assert len(child._app.inspect.workers()) == 0
+
+
+def test_one_that_leaves_a_server_that_hangs_asks_once(
+    leaving: tuple[Child, list[Job[Any]], list[Claim]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    child, _, _ = leaving
+    now_s = iter(range(0, 1000, 5))
+    sent = []
+
+    def hangs(call: Any) -> Any:
+        sent.append(call.verb)
+        refuse()
+
+    child._holdings.drop()
+    child._heart_loop.stop()
+    monkeypatch.setattr(child, "_call", hangs)
+    monkeypatch.setattr("rqlite_jobs.worker.child.time", Namespace(monotonic=lambda: next(now_s)))
+    child.leave()
+    assert sent == ["leave"]
 
 
 def refuse(*_: Any, **__: Any) -> Any:
