@@ -59,6 +59,22 @@ class Acts:
         args: list[Arg] = [self.clock.now_ms(), settings.lock_safety_ms, settings.done_max_count, *ids]
         return self._call("revive", args, lambda reply: [(w.decode(), text(h)) for w, h in reply], "laned")
 
+    def retry(self, ids: Sequence[str]) -> Call[list[str]]:
+        """Let jobs that wait for their next attempt go now; a word for each id. At most 1,000."""
+        return self._call(
+            "retry", [self.clock.now_ms(), self.settings.lock_safety_ms, *ids], read_words, "laned"
+        )
+
+    def release(self, lock_keys: Sequence[str], force: bool = False) -> Call[list[tuple[str, str]]]:
+        """Free locks; for each key a word, and who held it. At most 1,000."""
+        args: list[Arg] = [
+            self.clock.now_ms(),
+            self.settings.lock_safety_ms,
+            b"1" if force else b"0",
+            *lock_keys,
+        ]
+        return self._call("release", args, lambda reply: [(w.decode(), text(h)) for w, h in reply], "laned")
+
     def purge(self, queue: str, limit: int = STEP_MAX) -> Call[tuple[int, int, int]]:
         """Delete what waits in a queue, `limit` jobs at most: how many were ready, scheduled, and still wait."""
         args: list[Arg] = [self.clock.now_ms(), self.settings.lock_safety_ms, queue, limit]

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     import redis
     import redis.asyncio
 
+    from rqlite_jobs.control import Control
     from rqlite_jobs.inspector import Inspector
 
 P = ParamSpec("P")
@@ -98,6 +99,13 @@ class App(Linked):
         from rqlite_jobs.inspector import Inspector
 
         return Inspector(self)
+
+    @property
+    def control(self) -> "Control":
+        """What operators do: cancel, delete, revive, retry, purge, pause, resume, release, recover."""
+        from rqlite_jobs.control import Control
+
+        return Control(self)
 
     @overload
     def job(self, fn: Callable[P, Coroutine[Any, Any, R]], /) -> AsyncHandler[P, R]: ...  # type: ignore[overload-overlap]  # pyright: ignore[reportOverlappingOverload]

@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 from rqlite_jobs.cli.chosen import Chosen
 from rqlite_jobs.cli.consent import Consent
 from rqlite_jobs.cli.errors import CONFLICT, FAILED, NOT_FOUND, OK
+from rqlite_jobs.cli.progress import bar
 from rqlite_jobs.cli.target import Target
 from rqlite_jobs.cli.text import count, remark, say, say_json
 from rqlite_jobs.errors import JobNotFound, shown
@@ -26,6 +27,7 @@ _REMEDIES = {
     "done": "it has run; `rqj jobs delete` removes what is kept of it",
     "ready": "it waits to be run; `rqj jobs cancel` keeps it from that",
     "scheduled": "it waits for its time; `rqj jobs cancel` keeps it from that",
+    "delayed": "it has not failed, and waits for the time it was given",
     "malformed": "its record is not one of ours; `rqj jobs delete` removes it",
     "expired": "its time was over before it was started",
     "cancelled": "it was cancelled before",
@@ -42,12 +44,14 @@ class Deed:
         done: the word that a script answers when it was done: `cancelled`.
         states: those of jobs to which it can be done.
         send: the call for some ids; answers a word for each, and who is in the way.
+        meant: is this one, in such a state, meant where many are chosen by a filter?
     """
 
     verb: str
     done: str
     states: frozenset[str]
     send: Callable[[Operations, Sequence[str]], Call[list[tuple[str, str]]]]
+    meant: Callable[[Job[Any]], bool] = lambda job: True
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,13 +94,15 @@ def do(deed: Deed, target: Target, chosen: Chosen, consent: Consent, jobs: Itera
 
 def _act(deed: Deed, target: Target, ids: Sequence[str]) -> list[Told]:
     told = []
-    for at in range(0, len(ids), STEP):
-        some = ids[at : at + STEP]
-        answers = target.app.run(deed.send(target.app.operations, some))
-        told += [
-            Told(id_, word, holder_id, word == deed.done)
-            for id_, (word, holder_id) in zip(some, answers, strict=True)
-        ]
+    with bar(deed.verb, len(ids)) as advance:
+        for at in range(0, len(ids), STEP):
+            some = ids[at : at + STEP]
+            answers = target.app.run(deed.send(target.app.operations, some))
+            told += [
+                Told(id_, word, holder_id, word == deed.done)
+                for id_, (word, holder_id) in zip(some, answers, strict=True)
+            ]
+            advance(len(some))
     return told
 
 

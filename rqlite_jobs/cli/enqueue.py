@@ -1,6 +1,5 @@
 """`rqj enqueue`: enqueue one call of a job."""
 
-import re
 from datetime import datetime
 from typing import Any
 
@@ -11,6 +10,7 @@ from rqlite_jobs.cli.chosen import Chosen, chosen, reader_options
 from rqlite_jobs.cli.groups import example
 from rqlite_jobs.cli.target import is_app_named, resolve
 from rqlite_jobs.cli.text import say, say_json
+from rqlite_jobs.cli.times import duration
 from rqlite_jobs.inspector import call_text, to_json
 from rqlite_jobs.job import Job
 
@@ -64,7 +64,7 @@ def command(
     args = positional_arguments(args_json, shape) if args_json is not None else []
     kwargs = keyword_arguments(arguments, shape)
     wanted = handler.options(
-        queue=queue, delay=_duration(delay), run_at=_time(run_at), id=job_id, expires_in=_duration(expires_in),
+        queue=queue, delay=duration(delay), run_at=_time(run_at), id=job_id, expires_in=duration(expires_in),
         tags=tags or None,
     )  # fmt: skip
     job = wanted.enqueue(*args, **kwargs)
@@ -82,12 +82,6 @@ def _told(job: Job[Any], own_id: str | None) -> str:
     if job.outcome == "rejected":
         return f"rejected: {job.id} is among the dead, for {job.holder_id} holds the lock"
     return f"{job.outcome} {job.id} {call_text(job)} in queue {job.queue}"
-
-
-def _duration(text: str | None) -> str | float | None:
-    if text is not None and re.fullmatch(r"-?[0-9]+(\.[0-9]+)?", text):
-        return float(text)  # a bare number is seconds, as in code
-    return text
 
 
 def _time(text: str | None) -> datetime | None:

@@ -1,4 +1,4 @@
-"""`rqj jobs`: list and show jobs, cancel, delete and bury them."""
+"""`rqj jobs`: list and show jobs, cancel, retry, delete and bury them."""
 
 from typing import Any
 
@@ -25,6 +25,7 @@ from rqlite_jobs.cli.tables import Column, facts
 from rqlite_jobs.cli.target import Target, resolve
 from rqlite_jobs.cli.text import say_json
 from rqlite_jobs.cli.times import lasted, moment
+from rqlite_jobs.cli.which import do_to, which_options
 from rqlite_jobs.inspector import call_text, to_json
 from rqlite_jobs.job import Job
 
@@ -46,11 +47,18 @@ DELETE = Deed(
     frozenset({"ready", "scheduled", "dead", "done", "malformed"}),
     lambda ops, ids: one_word(ops.delete(ids)),
 )
+RETRY = Deed(
+    "retry",
+    "retried",
+    frozenset({"scheduled"}),
+    lambda ops, ids: one_word(ops.retry(ids)),
+    lambda job: job.attempts > 0 or job.last_error is not None,  # a delayed one has not failed
+)
 
 
 @click.group("jobs", cls=Noun)
 def command() -> None:
-    """List, show, cancel, delete and bury jobs."""
+    """List, show, cancel, retry, delete and bury jobs."""
 
 
 @command.command(
@@ -95,17 +103,33 @@ def cancel(chosen: Chosen, ids: tuple[str, ...], yes: bool, dry_run: bool) -> No
 
 
 @command.command(
-    help="Delete jobs with all that is known of them; a running one is left alone."
-    + example("rqj jobs delete 0VJ1Zq8W00k3Xb7T9aQd")
+    help="Let jobs that wait for their next attempt go now. More than one is asked for."
+    + example("rqj jobs retry 0VJ1Zq8W00k3Xb7T9aQd", "rqj jobs retry --name send_email --error timeout")
 )
-@ids_argument
+@which_options("jobs that wait for their next attempt")
 @consent_options
 @reader_options
 @chosen
-def delete(chosen: Chosen, ids: tuple[str, ...], yes: bool, dry_run: bool) -> None:
+def retry(chosen: Chosen, yes: bool, dry_run: bool, **which: Any) -> None:
+    """Retry jobs now."""
+    consent = Consent(yes or bool(which["ids"]), dry_run)
+    do_to(RETRY, chosen, consent, state="scheduled", what="failed job", **which)
+
+
+@command.command(
+    help="Delete jobs with all that is known of them; a running one is left alone."
+    + example("rqj jobs delete 0VJ1Zq8W00k3Xb7T9aQd", "rqj jobs delete --state done --name send_email")
+)
+@which_options("jobs, or all in that state")
+@click.option(
+    "-s", "--state", type=click.Choice(_STATES[1:]), help="With --all or a filter: only in this state."
+)
+@consent_options
+@reader_options
+@chosen
+def delete(chosen: Chosen, state: str | None, yes: bool, dry_run: bool, **which: Any) -> None:
     """Delete jobs."""
-    target = resolve(chosen)
-    do(DELETE, target, chosen, Consent(yes, dry_run), target.inspect.look(read_ids(ids)))
+    do_to(DELETE, chosen, Consent(yes, dry_run), state=state, what="job", **which)
 
 
 @command.command(

@@ -1,13 +1,17 @@
-"""`rqj locks`: which locks are held, and by whom."""
+"""`rqj locks`: which locks are held, and by whom; and letting go of one by hand."""
+
+import sys
 
 import click
 
 from rqlite_jobs.cli.chosen import Chosen, chosen, reader_options
+from rqlite_jobs.cli.consent import Consent, consent_options
+from rqlite_jobs.cli.errors import CONFLICT
 from rqlite_jobs.cli.groups import Noun, example
 from rqlite_jobs.cli.listing import page_options, say_page, say_rest
 from rqlite_jobs.cli.tables import Column, draw, facts
 from rqlite_jobs.cli.target import resolve
-from rqlite_jobs.cli.text import say_json
+from rqlite_jobs.cli.text import remark, say, say_json
 from rqlite_jobs.cli.times import moment, until
 from rqlite_jobs.inspector import LockRow, call_text, to_json
 
@@ -18,12 +22,13 @@ _COLUMNS = (
     Column("STATE"),
     Column("ENDS", right=True),
 )
+_RELEASED = "released"
 _HOLDING = ("ready", "scheduled", "running", "parked")
 
 
 @click.group("locks", cls=Noun)
 def command() -> None:
-    """List locks, and show who holds one."""
+    """List locks, show who holds one, and release it."""
 
 
 @command.command(help="List the locks that are held." + example("rqj locks ls --limit 100"))
@@ -84,6 +89,38 @@ def show(chosen: Chosen, key: str) -> None:
             ("now", _meaning(row)),
         )
     )
+
+
+@command.command(
+    help="Free a lock by hand. If its job waits or runs, that takes --force: the job goes on without it, and the same "
+    "work may run twice." + example("rqj locks release crunch_sales:book_id=42")
+)
+@click.argument("key")
+@click.option("--force", is_flag=True, help="Also if its job waits or runs.")
+@consent_options
+@reader_options
+@chosen
+def release(chosen: Chosen, key: str, force: bool, yes: bool, dry_run: bool) -> None:
+    """Free a lock."""
+    target = resolve(chosen)
+    row = target.inspect.lock(key)
+    word = "held"
+    if row.holder_state not in _HOLDING or force:
+        deed = f"release the lock {key!r} of job {row.holder_id} ({row.holder_state}) in {target.shown}"
+        word = f"would be {_RELEASED}"
+        if Consent(yes, dry_run).given(deed):
+            word = target.app.control.release(key, force=force)[key]
+    if chosen.json:
+        told = {"key": key, "word": word, "holder_id": row.holder_id, "dry_run": dry_run}
+        say_json({"namespace": target.app.namespace, **told})
+    elif word == "held":
+        remark(
+            f"not released: job {row.holder_id} holds it and is {row.holder_state}; --force frees it all the same"
+        )
+    elif not dry_run:
+        say(f"released {key}" if word == _RELEASED else f"{key} was free by then")
+    if word == "held":
+        sys.exit(CONFLICT)
 
 
 def _meaning(row: LockRow) -> str:

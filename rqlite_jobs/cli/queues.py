@@ -1,9 +1,8 @@
-"""`rqj queues`: list queues, pause, resume and empty them."""
+"""`rqj queues`: list queues, pause and resume them, and empty one."""
 
-import getpass
-import socket
-from collections.abc import Mapping
+from collections.abc import Callable
 from datetime import datetime
+from typing import Any, TypeVar
 
 import click
 
@@ -14,10 +13,12 @@ from rqlite_jobs.cli.listing import say_page, say_rest
 from rqlite_jobs.cli.tables import Column, draw
 from rqlite_jobs.cli.target import Target, resolve
 from rqlite_jobs.cli.text import count, say, say_json
-from rqlite_jobs.cli.times import age, until
+from rqlite_jobs.cli.times import age, duration, until
 from rqlite_jobs.durations import to_ms, to_text
-from rqlite_jobs.errors import BadDuration, QueueNotFound, nearest, shown
-from rqlite_jobs.inspector.rows import QueueRow
+from rqlite_jobs.errors import QueueNotFound, nearest, shown
+from rqlite_jobs.inspector import QueueRow
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 _COLUMNS = (
     Column("QUEUE", gives=True),
@@ -25,13 +26,17 @@ _COLUMNS = (
     Column("SCHEDULED", right=True),
     Column("WAITING FOR", right=True),
     Column("NEXT DUE", right=True),
+    Column("PAUSED"),
 )
-_PAUSED = Column("PAUSED", gives=True)
+
+
+def _names_argument(command: F) -> F:
+    return click.argument("names", nargs=-1, required=True, metavar="QUEUE...")(command)
 
 
 @click.group("queues", cls=Noun)
 def command() -> None:
-    """List queues, pause, resume and empty them."""
+    """List queues, pause and resume them, and empty one."""
 
 
 @command.command(
@@ -47,8 +52,6 @@ def ls(chosen: Chosen) -> None:
         say_page(target, page, "queues")
         return
     if page.items:
-        # A column that is nearly always empty is drawn only when it is not.
-        paused = any(row.paused_since for row in page)
         rows = (
             (
                 row.name,
@@ -56,30 +59,54 @@ def ls(chosen: Chosen) -> None:
                 f"{row.scheduled:,}",
                 age(row.waiting_since, page.now),
                 until(row.next_due_at, page.now),
-                *([_paused(row, page.now)] if paused else []),
+                _paused(row, page.now),
             )
             for row in page
         )
-        draw((*_COLUMNS, _PAUSED) if paused else _COLUMNS, rows)
+        draw(_COLUMNS, rows)
     say_rest(target, page, "queue")
+
+
+@command.command(
+    help="Start no more jobs of queues; they take new ones, and what runs goes on."
+    + example("rqj queues pause mail --for 10m", "rqj queues pause sales mail")
+)
+@_names_argument
+@click.option("--for", "for_", metavar="DURATION", help="How long; without it, until they are resumed.")
+@reader_options
+@chosen
+def pause(chosen: Chosen, names: tuple[str, ...], for_: str | None) -> None:
+    """Pause queues."""
+    target = resolve(chosen)
+    names, length = _known(target, names), duration(for_)
+    words = {name: target.app.control.pause(name, for_=length) for name in names}
+    _tell(target, chosen, words, ", until resumed" if length is None else f" for {to_text(to_ms(length))}")
+
+
+@command.command(help="Start jobs of paused queues again." + example("rqj queues resume mail"))
+@_names_argument
+@reader_options
+@chosen
+def resume(chosen: Chosen, names: tuple[str, ...]) -> None:
+    """Resume queues."""
+    target = resolve(chosen)
+    words = {name: target.app.control.resume(name) for name in _known(target, names)}
+    _tell(target, chosen, words, "")
 
 
 @command.command(
     help="Delete what waits in queues, ready and scheduled, with its locks; running jobs go on."
     + example("rqj queues purge sales", "rqj queues purge --dry-run sales mail")
 )
-@click.argument("names", nargs=-1, required=True, metavar="QUEUE...")
+@_names_argument
 @consent_options
 @reader_options
 @chosen
 def purge(chosen: Chosen, names: tuple[str, ...], yes: bool, dry_run: bool) -> None:
     """Empty queues."""
     target = resolve(chosen)
-    names = tuple(dict.fromkeys(names))
+    names = _known(target, names)
     known = {row.name: row for row in target.inspect.queues()}
-    for name in names:
-        if name not in known:
-            raise _not_found(target, name, known)
     consent, purged = Consent(yes, dry_run), dict.fromkeys(names, 0)
     waiting = sum(known[name].ready + known[name].scheduled for name in names)
     quoted = f"{'queue' if len(names) == 1 else 'queues'} {', '.join(map(repr, names))}"
@@ -100,65 +127,33 @@ def purge(chosen: Chosen, names: tuple[str, ...], yes: bool, dry_run: bool) -> N
         say(f"deleted {count(sum(purged.values()), 'job')} of {quoted}")
 
 
-@command.command(
-    help="Start no more jobs of queues until they are resumed, or for a while. They take new jobs as before; what runs "
-    "goes on." + example("rqj queues pause sales", "rqj queues pause --for 10m sales mail")
-)
-@click.argument("names", nargs=-1, required=True, metavar="QUEUE...")
-@click.option("--for", "for_", metavar="DURATION", help="Resume by itself after this: 10m, 2h.")
-@reader_options
-@chosen
-def pause(chosen: Chosen, names: tuple[str, ...], for_: str | None) -> None:
-    """Pause queues."""
-    for_ms = 0 if for_ is None else to_ms(for_, what="--for")
-    if for_ is not None and for_ms == 0:
-        raise BadDuration("--for is 0, so nothing would be paused.", hint="Write --for 10m, or leave it out.")
-    _steer(chosen, names, for_ms)
+def _known(target: Target, names: tuple[str, ...]) -> tuple[str, ...]:
+    """The queues named, each once; all of them are looked for before anything is done to the first.
 
-
-@command.command(help="Start the jobs of paused queues again." + example("rqj queues resume sales"))
-@click.argument("names", nargs=-1, required=True, metavar="QUEUE...")
-@reader_options
-@chosen
-def resume(chosen: Chosen, names: tuple[str, ...]) -> None:
-    """Resume queues."""
-    _steer(chosen, names, None)
-
-
-def _steer(chosen: Chosen, names: tuple[str, ...], for_ms: int | None) -> None:
-    """Pause queues for a while (0: until they are resumed), or resume them (None)."""
-    target = resolve(chosen)
-    names = tuple(dict.fromkeys(names))
-    known = {row.name: row for row in target.inspect.queues()}
+    Raises:
+        QueueNotFound: there is no such queue.
+    """
+    known = {row.name for row in target.inspect.queues()}
     for name in names:
         if name not in known:
-            raise _not_found(target, name, known)
-    by = f"{getpass.getuser()}@{socket.gethostname()}"[:100]
-    words = {name: target.app.run(target.app.operations.pause(name, for_ms, by)) for name in names}
+            raise QueueNotFound(
+                f"no job was ever put into a queue {shown(name)} of {target.shown}.",
+                hint=nearest(name, sorted(known)) or "There is no queue yet.",
+                queue=name,
+            )
+    return tuple(dict.fromkeys(names))
+
+
+def _tell(target: Target, chosen: Chosen, words: dict[str, str], how: str) -> None:
     if chosen.json:
         say_json({"namespace": target.app.namespace, "queues": words})
         return
     for name, word in words.items():
-        told = {
-            "paused": "paused",
-            "resumed": "resumed",
-            "running": "was not paused:",
-            "unknown": "is unknown:",
-        }[word]
-        after = f" for {to_text(for_ms)}" if for_ms else ""
-        say(f"{told}{after} queue {name!r} of {target.shown}")
+        say(f"queue {name!r} was not paused" if word == "running" else f"{word} queue {name!r}{how}")
 
 
 def _paused(row: QueueRow, now: datetime) -> str:
-    if row.paused_since is None:
-        return "-"
-    ends = "till it is resumed" if row.paused_until is None else f"ends {until(row.paused_until, now)}"
-    return f"{ends}, by {row.paused_by}"
-
-
-def _not_found(target: Target, name: str, known: Mapping[str, QueueRow]) -> QueueNotFound:
-    return QueueNotFound(
-        f"no job was ever put into a queue {shown(name)} of {target.shown}.",
-        hint=nearest(name, known) or "There is no queue yet.",
-        queue=name,
-    )
+    if row.pause is None:
+        return ""
+    end = f"ends {until(row.pause.until, now)}" if row.pause.until else "until resumed"
+    return f"{end}, by {row.pause.by}"

@@ -24,7 +24,8 @@ _TOTAL = (
 def command(chosen: Chosen) -> None:
     """Show all numbers of a namespace."""
     target = resolve(chosen)
-    found = to_json(target.inspect.stats())
+    stats = target.inspect.stats()
+    found = to_json(stats)
     if chosen.json:
         say_json({"namespace": target.app.namespace, **found})
     else:
@@ -35,5 +36,8 @@ def command(chosen: Chosen) -> None:
             for now, ever in zip_longest(_NOW, _TOTAL, fillvalue="")
         ]
         draw((Column("NOW"), Column("", right=True), Column("TOTAL"), Column("", right=True)), rows)
+        if stats.paused:
+            click.echo()
+            say(f"paused: {', '.join(stats.paused)}")
     if not found["enqueued"]:
         target.explain_nothing()

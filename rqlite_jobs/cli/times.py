@@ -1,5 +1,6 @@
 """Times as people read them: how long ago, how soon, by the server's clock and not by that of this machine."""
 
+import re
 from datetime import datetime, timedelta
 
 _SECOND = timedelta(seconds=1)
@@ -60,3 +61,10 @@ def span(seconds: int) -> str:
         parts.append(f"{number}{unit}" if number else "")
     first = next((at for at, part in enumerate(parts) if part), len(parts) - 1)
     return "".join(parts[first : first + 2]) or "0s"
+
+
+def duration(text: str | None) -> str | float | None:
+    """A duration as it was typed; a bare number is seconds, as in code."""
+    if text is not None and re.fullmatch(r"-?[0-9]+(\.[0-9]+)?", text):
+        return float(text)
+    return text

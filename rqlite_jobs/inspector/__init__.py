@@ -3,6 +3,17 @@
 from rqlite_jobs.inspector.document import to_json
 from rqlite_jobs.inspector.jobs import call_text, job_of
 from rqlite_jobs.inspector.reader import Inspector
-from rqlite_jobs.inspector.rows import LockRow, Page, QueueRow, Stats, WorkerRow
+from rqlite_jobs.inspector.rows import LockRow, Page, PauseRow, QueueRow, Stats, WorkerRow
 
-__all__ = ["Inspector", "LockRow", "Page", "QueueRow", "Stats", "WorkerRow", "call_text", "job_of", "to_json"]
+__all__ = [
+    "Inspector",
+    "LockRow",
+    "Page",
+    "PauseRow",
+    "QueueRow",
+    "Stats",
+    "WorkerRow",
+    "call_text",
+    "job_of",
+    "to_json",
+]

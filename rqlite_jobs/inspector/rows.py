@@ -1,12 +1,12 @@
 """What a reader gets: one frozen row a thing, times as aware UTC datetimes, as in `Job`."""
 
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Generic, Self, TypeVar
 
-from rqlite_jobs.answers import LockEntry, QueueSurvey, Survey, WorkerEntry
+from rqlite_jobs.answers import LockEntry, Pause, QueueSurvey, Survey, WorkerEntry
 from rqlite_jobs.durations import instant
 
 T = TypeVar("T")
@@ -40,6 +40,26 @@ class Page(Generic[T]):
 
 
 @dataclass(frozen=True, slots=True)
+class PauseRow:
+    """The pause of a queue.
+
+    Attributes:
+        until: when it ends; None: when somebody resumes the queue.
+        since: when it began.
+        by: who asked for it.
+    """
+
+    until: datetime | None
+    since: datetime | None
+    by: str
+
+    @classmethod
+    def of(cls, found: Pause) -> Self:
+        """Make the row from what the script answered."""
+        return cls(moment(found.until_ms), moment(found.since_ms), found.by)
+
+
+@dataclass(frozen=True, slots=True)
 class QueueRow:
     """One queue.
 
@@ -49,9 +69,7 @@ class QueueRow:
         scheduled: jobs that wait for their time: delayed, or for a retry.
         waiting_since: when the next ready job was enqueued; None without one.
         next_due_at: when the first scheduled job is due; None without one.
-        paused_since: since when no job of it is started; None if it is not paused.
-        paused_until: when that ends by itself; None if it does not.
-        paused_by: who paused it.
+        pause: its pause, if it is paused: then none of its jobs is started.
     """
 
     name: str
@@ -59,21 +77,14 @@ class QueueRow:
     scheduled: int
     waiting_since: datetime | None
     next_due_at: datetime | None
-    paused_since: datetime | None = None
-    paused_until: datetime | None = None
-    paused_by: str | None = None
+    pause: PauseRow | None = None
 
     @classmethod
     def of(cls, found: QueueSurvey) -> Self:
         """Make the row from what the script answered."""
         since, due = moment(found.next_enqueued_ms), moment(found.next_due_ms)
-        made = cls(found.name, found.ready, found.scheduled, since, due)
-        if found.pause is None:
-            return made
-        pause = found.pause
-        return replace(
-            made, paused_since=moment(pause.since_ms), paused_until=moment(pause.until_ms), paused_by=pause.by
-        )
+        pause = PauseRow.of(found.pause) if found.pause else None
+        return cls(found.name, found.ready, found.scheduled, since, due, pause)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +186,7 @@ class Stats:
         crashed: attempts that ended with their process.
         refused: enqueues answered with another job that held the lock.
         cancelled, deleted, expired, superseded: jobs that left before they were done.
+        paused: the queues that are paused now, by name.
     """
 
     now: datetime
@@ -196,10 +208,12 @@ class Stats:
     deleted: int
     expired: int
     superseded: int
+    paused: Mapping[str, PauseRow]
 
     @classmethod
     def of(cls, found: Survey) -> Self:
         """Make the numbers from what the script answered."""
+        paused = sorted(((queue.name, queue.pause) for queue in found.queues), key=lambda pair: pair[0])
         total = {name: found.totals.get(name, 0) for name in _COUNTERS}
         return cls(
             now=instant(found.now_ms),
@@ -211,6 +225,7 @@ class Stats:
             locks=found.locks,
             workers=found.workers,
             attempts=total["done"] + total["failed"] + total["crashed"],
+            paused={name: PauseRow.of(pause) for name, pause in paused if pause},
             **total,
         )
 

@@ -1,9 +1,17 @@
 """`rqj jobs` and `rqj dead`: looking at jobs, and doing something to them."""
 
+import io
 import json
+from typing import Any
 
 import pytest
 
+from rqlite_jobs.cli.chosen import Chosen
+from rqlite_jobs.cli.consent import Consent
+from rqlite_jobs.cli.deeds import do
+from rqlite_jobs.cli.jobs import CANCEL
+from rqlite_jobs.cli.target import resolve
+from rqlite_jobs.operations import Settlement
 from rqlite_jobs.testing import drain
 from tests.cli.conftest import Shop
 
@@ -147,6 +155,79 @@ def test_bury(shop: Shop) -> None:
     assert shop.ok("jobs", "bury", "-y", "--reason", "the customer is gone", id_) == f"buried {id_}\n"
     told = shop.json("jobs", "show", id_)
     assert (told["state"], told["last_error"], told["attempts"]) == ("dead", "the customer is gone", 0)
+
+
+def failed(shop: Shop, count: int) -> list[str]:
+    """Jobs that wait for their next attempt."""
+    ids = [shop.enqueue("anything", n) for n in range(count)]
+    operations = shop.app.operations
+    shop.app.run(operations.register("w", 60_000, {}))
+    claims = shop.app.run(operations.turn("w", "n" * 11, ["default"], [], count)).claims
+    ends = [
+        Settlement("retry", one.id, one.token, 3_600_000, error=f"Timeout {at}", traceback="t")
+        for at, one in enumerate(claims)
+    ]
+    shop.app.run(operations.turn("w", "m" * 11, [], ends, 0))
+    shop.app.run(operations.leave("w", ["default"]))
+    return ids
+
+
+def test_retry(shop: Shop) -> None:
+    ids = failed(shop, 4)
+    delayed = shop.app.handler("anything").options(delay="1h").enqueue().id
+    assert shop.ok("jobs", "retry", ids[0]) == f"retried {ids[0]}\n"
+    result = shop.rqj("jobs", "retry", delayed, "nope")
+    assert result.exit_code == 3
+    assert f"not retried: {delayed} is delayed; it has not failed" in result.stderr
+    assert shop.ok("jobs", "retry", "--yes", "-", input=ids[1]) == f"retried {ids[1]}\n"
+    assert (
+        "Would retry 1 scheduled job of"
+        in shop.rqj("jobs", "retry", "--error", "timeout 2", "--dry-run").stderr
+    )
+    assert shop.ok("jobs", "retry", "-y", "--error", "timeout 2") == f"retried {ids[2]}\n"
+    assert shop.ok("jobs", "retry", "-y", "--all") == f"retried {ids[3]}\n"
+    assert shop.ok("jobs", "retry", "-y", "--all") == "No failed jobs.\n"
+    assert drain(shop.app) == 4
+    assert shop.rqj("jobs", "retry").exit_code == 2
+    assert states(shop)[delayed] == "scheduled"
+
+
+def test_delete_by_state_and_filter(shop: Shop) -> None:
+    ids = [shop.enqueue("anything", n) for n in range(3)]
+    drain(shop.app)
+    other, locked = shop.enqueue("anything"), shop.enqueue("crunch_sales", 1)
+    assert shop.ok("jobs", "delete", "-y", "--all", "--state", "done") == f"deleted {len(ids)} jobs\n"
+    assert shop.ok("jobs", "delete", "-y", "--queue", "sales") == f"deleted {locked}\n"
+    assert shop.ok("jobs", "delete", "-y", "--name", "nobody") == "No job is like that.\n"
+    assert list(states(shop)) == [other]
+    assert shop.rqj("jobs", "delete", "-y", "--state", "done").exit_code == 2
+
+
+def test_many_go_in_bounded_steps_with_a_bar_on_a_terminal(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    ids = [shop.enqueue("anything", n) for n in range(250)]
+    sent: list[int] = []
+    target, drawn = resolve(Chosen(app=shop.module)), Terminal()
+    run = target.app.caller.run
+
+    def counted(call: Any, **how: Any) -> Any:
+        if call.verb == "cancel":
+            sent.append(len([one for one in call.args if one in ids]))
+        return run(call, **how)
+
+    monkeypatch.setattr(target.app.caller, "run", counted)
+    monkeypatch.setattr("sys.stderr", drawn)
+    with pytest.raises(SystemExit) as left:
+        do(CANCEL, target, Chosen(), Consent(yes=True), target.inspect.look(ids))
+    assert left.value.code == 0
+    assert sent == [100, 100, 50]
+    assert "cancel" in drawn.getvalue()
+    assert "250/250" in drawn.getvalue()
 
 
 def test_revive_by_id_needs_no_consent(shop: Shop) -> None:

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from rqlite_jobs.control import who
 from rqlite_jobs.script import script, verbs
 from rqlite_jobs.testing import drain
 from tests.cli.conftest import Shop
@@ -36,9 +37,57 @@ def test_queues(shop: Shop) -> None:
     assert (by_name["sales"]["ready"], by_name["sales"]["next_due_at"]) == (1, None)
     assert (by_name["default"]["scheduled"], by_name["default"]["waiting_since"]) == (1, None)
     rows = [line.split() for line in shop.ok("queues", "ls").splitlines()]
-    assert rows[0] == ["QUEUE", "READY", "SCHEDULED", "WAITING", "FOR", "NEXT", "DUE"]
+    assert rows[0] == ["QUEUE", "READY", "SCHEDULED", "WAITING", "FOR", "NEXT", "DUE", "PAUSED"]
     assert rows[2] == ["default", "0", "1", "-", "in", "10m"]
     assert rows[3][:4] == ["sales", "1", "0", "0s"]
+
+
+def test_pause_and_resume(shop: Shop) -> None:
+    shop.enqueue("crunch_sales", 1)
+    shop.enqueue("anything")
+    assert shop.ok("queues", "pause", "sales", "--for", "90m") == "paused queue 'sales' for 1h30m\n"
+    assert shop.ok("queues", "pause", "default") == "paused queue 'default', until resumed\n"
+    by_name = {row["name"]: row["pause"] for row in shop.json("queues")["queues"]}
+    assert by_name["default"]["until"] is None
+    assert by_name["sales"]["until"] > by_name["sales"]["since"]
+    assert by_name["sales"]["by"] == who()
+    assert shop.json("stats")["paused"] == by_name
+    rows = shop.ok("queues").splitlines()
+    assert f"until resumed, by {who()}" in rows[2]
+    assert "ends in 1h" in rows[3]
+    assert "paused: default, sales" in shop.ok("stats")
+    assert drain(shop.app) == 0
+    assert shop.json("queues", "resume", "sales", "default", "sales")["queues"] == {
+        "sales": "resumed", "default": "resumed",
+    }  # fmt: skip
+    assert shop.ok("queues", "resume", "sales") == "queue 'sales' was not paused\n"
+    assert "paused" not in shop.ok("stats")
+    assert drain(shop.app) == 2
+
+
+def test_what_cannot_be_paused(shop: Shop) -> None:
+    shop.enqueue("crunch_sales", 1)
+    result = shop.rqj("queues", "pause", "sales", "sale")
+    assert result.exit_code == 3
+    assert "Did you mean 'sales'?" in result.stderr
+    assert shop.json("stats")["paused"] == {}
+    for for_ in ("0", "soon", "-1"):
+        assert shop.rqj("queues", "pause", "sales", "--for", for_).exit_code == 2
+
+
+def test_release_of_a_lock(shop: Shop) -> None:
+    id_ = shop.enqueue("crunch_sales", 1)
+    key = shop.json("locks")["locks"][0]["key"]
+    result = shop.rqj("locks", "release", key)
+    assert (result.exit_code, result.stdout) == (4, "")
+    assert f"not released: job {id_} holds it and is ready; --force frees it all the same" in result.stderr
+    assert "Would release the lock" in shop.rqj("locks", "release", "--force", "--dry-run", key).stderr
+    assert shop.rqj("locks", "release", "--force", key, input="n\n").exit_code == 7
+    assert shop.json("stats")["locks"] == 1
+    assert shop.json("locks", "release", "--force", "-y", key)["word"] == "released"
+    assert shop.json("stats")["locks"] == 0
+    assert shop.rqj("locks", "release", "-y", key).exit_code == 3
+    assert shop.enqueue("crunch_sales", 1) != id_
 
 
 def test_purge(shop: Shop) -> None:

@@ -30,7 +30,18 @@ FLOORS = (
         "caller",
     ),
     # 3 doors
-    ("link", "foreign", "binding", "options", "declaration", "producer", "handler", "inspector", "app"),
+    (
+        "link",
+        "foreign",
+        "binding",
+        "options",
+        "declaration",
+        "producer",
+        "handler",
+        "inspector",
+        "control",
+        "app",
+    ),
     # 4 engine
     ("worker",),
     # 5 faces: never each other

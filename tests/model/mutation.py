@@ -42,6 +42,7 @@ def changed(changes: Sequence[Change]) -> Iterator[None]:
                 raise LookupError(f"lua/{verb}.lua has the text {change.old!r} not exactly once")
             made[verb] = _with(made[verb], change)
     with (
+        patch("rqlite_jobs.acts.script", made.__getitem__),
         patch("rqlite_jobs.operations.script", made.__getitem__),
         patch("rqlite_jobs.request.script", made.__getitem__),
     ):

@@ -95,6 +95,13 @@ job = crunch_sales.enqueue(42)
 job.state = "done"  # refused
 print(job.nothing)  # refused
 
+# Control.
+
+app.control.cancel(3)  # refused
+app.control.pause()  # refused
+app.control.pause("mail", until="10m")  # refused
+app.control.release("k", True)  # refused
+
 # Policies.
 
 Retry(3, 5)  # refused

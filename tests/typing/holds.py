@@ -142,6 +142,22 @@ assert_type(app.handler("crunch_sales"), Handler[..., Any])
 assert_type(app.handler("crunch_sales").enqueue(42, full=True), Job[Any])
 assert_type(app.job_by_id("0VcUihW700GZpYcWDhTS"), Job[Any])
 
+# Control.
+
+assert_type(app.control.cancel("x"), dict[str, str])
+assert_type(app.control.retry(one.id for one in app.inspect.jobs()), dict[str, str])
+assert_type(app.control.pause("mail", for_="10m", by="ann"), str)
+assert_type(app.control.resume("mail"), str)
+assert_type(app.control.release("k", force=True), dict[str, str])
+assert_type(app.control.purge("mail"), int)
+
+
+async def control_it() -> None:
+    assert_type(await app.control.arevive(["x"]), dict[str, str])
+    assert_type(await app.control.adelete("x"), dict[str, str])
+    assert_type(await app.control.arecover(), int)
+
+
 # The handle.
 
 job = crunch_sales.enqueue(42)

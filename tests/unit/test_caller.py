@@ -143,7 +143,8 @@ def test_every_script_runs_under_both_names(driver: Driver, stage: Stage) -> Non
         ops.open(), ops.enqueue([]), ops.enqueue([NewJob("a", "q", b'["f"]')]),
         ops.register("w", LEASE_MS, {}), ops.turn("w", NONCE, ["q"], [], 1),
         ops.heartbeat("w", LEASE_MS, 3, []), ops.recover(3), ops.leave("w", ["q"]), ops.cancel(["x"]),
-        ops.delete(["x"]), ops.bury(["x"], "why"), ops.revive(["x"]), ops.purge("q"), ops.pause("q", 0, "me"),
+        ops.delete(["x"]), ops.bury(["x"], "why"), ops.revive(["x"]), ops.retry(["x"]),
+        ops.release(["x"]), ops.purge("q"), ops.pause("q", 0, "me"),
         ops.look(["x"]),
         ops.page("dead", "", 0, 5), ops.holders(), ops.crew(), ops.survey(),
     ]  # fmt: skip

@@ -9,6 +9,7 @@ import pytest
 
 from rqlite_jobs import App, Handler, Job
 from rqlite_jobs.caller import AsyncCaller, Caller
+from rqlite_jobs.control import Control
 from rqlite_jobs.link import Link
 from rqlite_jobs.producer import Producer
 
@@ -20,6 +21,7 @@ SILENT: dict[type, set[str]] = {
     Job: set(),
     Producer: {"prepare"},
     Link: set(),
+    Control: set(),
 }
 
 
