@@ -11,6 +11,7 @@ A *lane* is a kind of server that the suite runs on:
 import importlib.util
 import itertools
 import re
+import secrets
 import shutil
 import socket
 import subprocess
@@ -27,6 +28,7 @@ REAL_LANES = ("valkey", "redis")
 START_DEADLINE_S = 30.0
 
 _fakes = itertools.count(1)
+_OURS = secrets.token_hex(4)  # this module may be loaded twice in a process, and two tests must never meet
 
 
 class Server:
@@ -144,7 +146,7 @@ class FakeServer:
     port = None
 
     def __init__(self) -> None:
-        self.url = f"fake://test-{next(_fakes)}"
+        self.url = f"fake://test-{_OURS}-{next(_fakes)}"
 
     def client(self, **options: Any) -> "redis.Redis":
         """A plain client; replies are bytes."""
