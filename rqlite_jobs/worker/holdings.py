@@ -36,7 +36,9 @@ class Holdings:
         self._held: dict[str, Claim] = {}
         self._hand: deque[Claim] = deque()
         self._ended: list[Settlement] = []
-        self._turning = 0
+        self._turns = 0  # ever begun; a turn's number is how many began before it
+        self._under_way: set[int] = set()
+        self._found_nothing: int | None = None  # turns from this one on began after one had found nothing
         self.era = 0
         """Counts the leases that were lost: what was claimed in an earlier era is not received any more."""
         self._touched_s = 0.0
@@ -55,6 +57,7 @@ class Holdings:
                 return []
             for claim in claims:
                 self._held[claim.id] = claim
+                self._found_nothing = None
             self._hand.extend(claims[to_start:])
             self._touched_s = self._clock()
         if len(claims) > to_start:
@@ -98,17 +101,26 @@ class Holdings:
             self._ended.append(settlement)
             return True
 
-    def take_ended(self) -> list[Settlement]:
-        """All outcomes not yet on their way, for the next turn; they stay held until `settled`."""
+    def begin_turn(self) -> tuple[int, list[Settlement]]:
+        """Begin a turn: its number, and all outcomes not yet on their way; they stay held until `settled`."""
         with self._guard:
-            ended, self._ended = self._ended, []
-            self._turning += 1
-            return ended
+            number, ended, self._ended = self._turns, self._ended, []
+            self._turns += 1
+            self._under_way.add(number)
+            return number, ended
 
-    def turned(self) -> None:
-        """A turn begun with `take_ended` is over, one way or the other."""
+    def end_turn(self, number: int, found_nothing: bool = False) -> None:
+        """End a turn, one way or the other.
+
+        Args:
+            number: from `begin_turn`.
+            found_nothing: it asked for jobs, and there was none.
+        """
         with self._guard:
-            self._turning -= 1
+            self._under_way.discard(number)
+            # With a job held it says nothing: that may enqueue the next one.
+            if found_nothing and not self._held and self._found_nothing is None:
+                self._found_nothing = self._turns
 
     def settled(self, settlements: Iterable[Settlement]) -> None:
         """The server has recorded these."""
@@ -161,9 +173,14 @@ class Holdings:
 
     @property
     def idle(self) -> bool:
-        """Is nothing held, and no turn under way that could bring something?"""
+        """Is nothing held, and was there nothing to claim?
+
+        A turn that began before the one that found nothing may still bring a job, so it is waited for. Not those that
+        began later: where slots ask again every few milliseconds, one or another is always under way.
+        """
         with self._guard:
-            return not self._held and self._turning == 0
+            quiet = self._found_nothing
+            return quiet is not None and not self._held and all(number >= quiet for number in self._under_way)
 
     def _return_hand(self) -> int:
         count = len(self._hand)

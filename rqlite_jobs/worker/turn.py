@@ -14,6 +14,7 @@ log = logging.getLogger("rqlite_jobs.worker")
 
 @dataclass(slots=True)
 class _Asked:
+    number: int
     call: Call[Turned]
     settlements: list[Settlement]
     worker: str
@@ -62,14 +63,15 @@ class Turn:
         # First whose turn it is, then the era: in between the lease may be lost, and then the server gives nothing.
         worker, era, asked = self._heart.worker, self._holdings.era, self._asked
         if asked is not None and asked.worker != worker:
-            self._over()  # its lease is lost, and its outcomes with it
+            self._holdings.end_turn(asked.number)  # its lease is lost, and its outcomes with it
             asked = None
         if asked is None:
-            asked_s, settlements = self._heart.now_s, self._holdings.take_ended()
+            asked_s = self._heart.now_s
+            number, settlements = self._holdings.begin_turn()
             call = self._operations.turn(
                 worker, self._nonce(), self._heart.queues, settlements, start_max, hand_max, last_idle
             )
-            self._asked = asked = _Asked(call, settlements, worker, era, asked_s, start_max)
+            self._asked = asked = _Asked(number, call, settlements, worker, era, asked_s, start_max)
         return asked.call
 
     def unanswered(self) -> None:
@@ -79,7 +81,7 @@ class Turn:
 
     def answered(self, turned: Turned) -> tuple[list[Claim], bool]:
         """Take in the answer: the jobs to start at once, and whether more could be claimed right away."""
-        asked = self._asked
+        asked, found_nothing = self._asked, False
         assert asked is not None
         try:
             for id_, word in turned.refused.items():
@@ -98,10 +100,8 @@ class Turn:
                 # A beat of ours may have given them back meanwhile, as claims that nobody had heard of.
                 self._holdings.refuse(turned.claims, asked.era)
                 return [], True
+            found_nothing = asked.start_max > 0 and not turned.claims and not turned.left
             return self._holdings.receive(turned.claims, asked.start_max, asked.era), turned.left
         finally:
-            self._over()
-
-    def _over(self) -> None:
-        self._asked = None
-        self._holdings.turned()
+            self._asked = None
+            self._holdings.end_turn(asked.number, found_nothing)

@@ -115,12 +115,12 @@ class Losing(Holdings):
 
     heart: Heart | None = None
 
-    def take_ended(self) -> Any:
+    def begin_turn(self) -> Any:
         its_heart, self.heart = self.heart, None
         if its_heart is not None:
             its_heart.lose(its_heart.worker)
             its_heart.register()
-        return super().take_ended()
+        return super().begin_turn()
 
 
 def test_a_turn_made_up_while_the_lease_is_lost_costs_not_the_new_one(wire: Wire) -> None:
@@ -172,7 +172,7 @@ def test_what_comes_too_late_goes_back_in_its_order_and_at_once(wire: Wire) -> N
     turn.ask(1, 2)
     clock.now_s += 15
     assert turn.answered(turned(A, B, C)) == ([], True)
-    assert [(one.word, one.id) for one in holdings.take_ended()] == [
+    assert [(one.word, one.id) for one in holdings.begin_turn()[1]] == [
         ("back", "c"),
         ("back", "b"),
         ("back", "a"),

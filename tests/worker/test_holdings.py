@@ -25,14 +25,36 @@ def test_a_job_is_held_until_its_outcome_is_recorded() -> None:
     assert not holdings.idle
     assert holdings.end(A, done(A), 0.1)
     assert holdings.waiting
-    taken = holdings.take_ended()
+    number, taken = holdings.begin_turn()
     assert taken == [done(A)]
     assert not holdings.waiting
     assert holdings.ids() == ["a"], "the heartbeat must still name it"
     holdings.settled(taken)
     assert holdings.ids() == []
     assert not holdings.idle, "the turn is not over yet"
-    holdings.turned()
+    holdings.end_turn(number, found_nothing=True)
+    assert holdings.idle
+
+
+def test_it_is_idle_once_all_turns_are_over_that_began_before_one_found_nothing() -> None:
+    holdings = Holdings()
+    (first, _), (second, _), (third, _) = (holdings.begin_turn() for _ in range(3))
+    holdings.end_turn(second)
+    assert not holdings.idle, "nobody has found that there is nothing"
+    holdings.end_turn(third, found_nothing=True)
+    fourth, _ = holdings.begin_turn()
+    assert not holdings.idle, "the first may have a job"
+    holdings.end_turn(first, found_nothing=True)
+    assert holdings.idle, (
+        "the fourth asked when there was nothing: where slots ask all the time it is always so"
+    )
+    holdings.receive([A])
+    fifth, _ = holdings.begin_turn()
+    holdings.end_turn(fourth, found_nothing=True)
+    holdings.end(A, done(A))
+    holdings.settled([done(A)])
+    assert not holdings.idle, "a job came: whether there are more must be found anew"
+    holdings.end_turn(fifth, found_nothing=True)
     assert holdings.idle
 
 
@@ -70,7 +92,7 @@ def test_a_stale_hand_goes_back_last_first_and_a_fresh_one_stays() -> None:
     assert holdings.hand_back_stale() == 0, "it was touched meanwhile"
     clock.now_s += STALE_S
     assert holdings.hand_back_stale() == 2
-    assert holdings.take_ended() == [outcome.handed_back(D), outcome.handed_back(C)]
+    assert holdings.begin_turn()[1] == [outcome.handed_back(D), outcome.handed_back(C)]
     assert holdings.ids() == list("abcd"), "held until that is recorded"
     assert holdings.hand_back_stale() == 0
 
@@ -128,4 +150,4 @@ def test_many_threads_give_out_each_job_of_a_hand_once() -> None:
     for thread in threads:
         thread.join()
     assert sorted(id for mine in got for id in mine) == sorted(one.id for one in claims)
-    assert len(holdings.take_ended()) == 5000
+    assert len(holdings.begin_turn()[1]) == 5000

@@ -112,7 +112,7 @@ def test_a_job_is_started_only_while_the_lease_is_sure(bench: Bench) -> None:
     bench.clock.now_s += 15
     assert bench.slot.step() == 0.0
     assert bench.ran == []
-    assert bench.holdings.take_ended() == [outcome.handed_back(A)]
+    assert bench.holdings.begin_turn()[1] == [outcome.handed_back(A)]
 
 
 def test_without_a_sure_lease_it_claims_nothing_and_keeps_its_outcomes(bench: Bench) -> None:

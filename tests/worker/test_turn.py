@@ -81,7 +81,7 @@ def test_an_answer_to_who_it_was_before_brings_nothing(turn: Turn, holdings: Hol
     alive.register()
     assert turn.answered(turned(A, B)) == ([], False)
     assert holdings.ids() == []
-    assert holdings.idle
+    assert not holdings.idle, "nor does it say that there is nothing"
 
 
 def test_a_question_of_who_it_was_before_is_not_asked_again(

@@ -125,6 +125,42 @@ def test_a_burst_leaves_retries_that_are_not_due(app: App) -> None:
     assert (job.refresh().state, job.refresh().attempts) == ("scheduled", 1)
 
 
+def test_a_burst_ends_while_one_slot_or_another_asks_all_the_time(
+    real_server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A slow server, and a job that is due in a moment which does not come: the slots ask in turn, without a gap."""
+    app = app_on(real_server, clock=FrozenClock(1_000_000))
+    asks = threading.Condition()
+    asked = 0
+    call_server = Child._call
+
+    def slow(child: Child, call: Any) -> Any:
+        nonlocal asked
+        turned = call_server(child, call)
+        if call.verb == "turn":
+            with asks:
+                asked += 1
+                mine = asked
+                asks.notify_all()
+                asks.wait_for(lambda: asked > mine, 1)  # answered once somebody else has asked
+        return turned
+
+    @app.job
+    def soon() -> None: ...
+
+    monkeypatch.setattr(Child, "_call", slow)
+    soon.options(delay="1ms").enqueue()
+    worker = Worker(app, burst=True, concurrency=4)
+    thread = threading.Thread(target=worker.run)
+    thread.start()
+    thread.join(10)
+    ended = not thread.is_alive()
+    worker.stop()
+    thread.join()
+    assert ended
+    assert app.inspect.stats().scheduled == 1
+
+
 # Queues.
 
 
