@@ -14,8 +14,10 @@ for _, key in ipairs({workers_key, fallen_key}) do
   local all = redis.call('ZRANGE', key, 0, -1, 'WITHSCORES')
   for i = 1, #all, 2 do
     local worker = all[i]
-    local entry = {worker, all[i + 1], redis.call('HLEN', running_prefix .. worker), key == fallen_key and 1 or 0}
-    for _, fact in ipairs(redis.call('HGETALL', worker_prefix .. worker)) do entry[#entry + 1] = fact end
+    -- Of a foreign type: an error, which is no number and has no items.
+    local running = redis.pcall('HLEN', running_prefix .. worker)
+    local entry = {worker, all[i + 1], type(running) == 'number' and running or 0, key == fallen_key and 1 or 0}
+    for _, fact in ipairs(redis.pcall('HGETALL', worker_prefix .. worker)) do entry[#entry + 1] = fact end
     found[#found + 1] = entry
   end
 end

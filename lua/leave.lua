@@ -37,10 +37,10 @@ local queues, queues_at = ARGV, 7           -- from here on the queues it served
 --- @include lib/dead.lua
 --- @include lib/recovery.lua
 
-redis.call('ZREM', workers_key, worker)
 local count = recovery.worker(worker, recovery.jobs_max, false)
 local left = redis.call('HLEN', running_prefix .. worker)
-if left > 0 then redis.call('ZADD', fallen_key, clock.text(clock.now_ms), worker) end
+-- Not before: the rest of a worker without a lease is recovered by whoever beats next, as crashes.
+if left == 0 then redis.call('ZREM', workers_key, worker) end
 for i = queues_at, #queues do
   local queue = queues[i]
   local waiting = redis.pcall('LLEN', ready_prefix .. queue .. ':0')

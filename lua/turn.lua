@@ -46,6 +46,7 @@ local list, list_at    = ARGV, 13           -- queues; then a count and id, toke
 local ANSWER, OTHER = 7, 7
 local DUE_MAX = 100                         -- scheduled jobs moved a call, over all queues
 local ROUNDS_MAX = 20                       -- peeks a queue and call: only entries that cannot run need a second
+local NEVER_MS = 9007199254740992           -- 2^53: a time like this was written by somebody else
 local SOON_MS = 5000                        -- a due time this near is worth a waiter
 --- @include lib/clock.lua
 --- @include lib/batch.lua
@@ -89,7 +90,9 @@ local function promote(queue)
     first = redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')
     first_ms = tonumber(first[2] or 0)
   end
-  if first_ms > 0 and (next_due_ms == 0 or first_ms < next_due_ms) then next_due_ms = first_ms end
+  if first_ms > 0 and first_ms < NEVER_MS and (next_due_ms == 0 or first_ms < next_due_ms) then
+    next_due_ms = first_ms
+  end
 end
 
 --- End jobs whose time was over before they started.

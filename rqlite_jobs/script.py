@@ -15,6 +15,8 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 
 _INCLUDE = re.compile(r"\s*--- @include (\S+)\s*$")
+_OF_QUEUE = re.compile(r"local (\w+)_prefix\s*= KEYS\[\d+\]\s+-- (hashes|lists|zsets)\s+\.\. queue\b")
+_SINGULAR = {"hashes": "hash", "lists": "list", "zsets": "zset"}
 _TYPE = re.compile(r"local (\w+_key)\s*= KEYS\[\d+\]\s+-- (hash|list|zset|string|stream)\b")
 _BINDING = re.compile(r"local (\w+_(?:key|prefix))\s*= KEYS\[(\d+)\]")
 
@@ -106,6 +108,13 @@ def key_types() -> dict[str, str]:
     """The type of each key that a namespace has once, by its name in binding blocks: `jobs_key` is a `hash`."""
     text = "\n".join(script(verb).text for verb in verbs())
     return dict(_TYPE.findall(text))
+
+
+@cache
+def queue_key_types() -> dict[str, str]:
+    """The type of each key that a queue has, by the name of its family: `scheduled` is a `zset`."""
+    text = "\n".join(script(verb).text for verb in verbs())
+    return {family: _SINGULAR[kind] for family, kind in _OF_QUEUE.findall(text)}
 
 
 @cache

@@ -13,7 +13,7 @@ from rqlite_jobs.config import Settings
 from rqlite_jobs.errors import RqjError, Unreachable
 from rqlite_jobs.keys import NAMESPACES, Keys
 from rqlite_jobs.operations import FORMAT
-from rqlite_jobs.script import key_types, script, verbs
+from rqlite_jobs.script import key_types, queue_key_types, script, verbs
 
 Level = Literal["ok", "warning", "error"]
 
@@ -21,6 +21,7 @@ OLDEST = {"redis": (7, 0), "valkey": (7, 2)}
 SLOW_TRIP_MS = 10.0
 _TRIPS = 7
 _FULL = 0.9
+_QUEUES_MAX = 100
 _COMMAND = re.compile(r"\w\(\s*'([A-Z]+)'")
 # What is called beside the scripts: by a waiter of a worker, by readers, and when a namespace is opened.
 _PLAIN = ("BLPOP", "LPUSH", "SMEMBERS")
@@ -79,14 +80,15 @@ def examine(
     Raises:
         Unreachable: it does not answer at all.
 
-    Cost: some fifty trips. Nothing is written, but that the server knows the scripts afterwards.
+    Cost: some sixty trips, and four for each queue, of the first 100. Nothing is written, but that the server knows
+    the scripts afterwards.
     """
     evictable = app.settings.allow_eviction if allow_eviction is None else allow_eviction
     return tuple(_findings(app, clock, evictable))
 
 
 def _findings(app: Patient, clock: Callable[[], float], evictable: bool) -> Iterator[Finding]:
-    app.caller.command("PING")  # before all else: an unreachable server is one error and not nine
+    app.caller.command("PING", again=True)  # before all else: an unreachable server is one error and not nine
     if app.address.fake:
         yield Finding("version", "ok", "a fake server inside this process, for tests")
     else:
@@ -175,7 +177,7 @@ def _trip(caller: Caller, clock: Callable[[], float]) -> Finding:
     took_ms = []
     for _ in range(_TRIPS):
         began_s = clock()
-        caller.command("PING")
+        caller.command("PING", again=True)
         took_ms.append((clock() - began_s) * 1000)
     middle = statistics.median(took_ms)
     found = f"{middle:.2f} ms there and back"
@@ -190,7 +192,8 @@ def _scripts(app: Patient) -> Finding:
     for verb in verbs():
         source = script(verb)
         try:
-            app.caller.command("SCRIPT", "LOAD", source.plain_text if app.address.fake else source.text)
+            text = source.plain_text if app.address.fake else source.text
+            app.caller.command("SCRIPT", "LOAD", text, again=True)
         except Unreachable:
             raise
         except RqjError as error:
@@ -206,7 +209,9 @@ def _scripts(app: Patient) -> Finding:
 def _rights(app: Patient) -> Finding:
     commands = called_by_scripts() | set(_PLAIN)
     try:
-        denied = app.caller.command("EVAL", _DENIED, 1, app.keys.fixed("jobs"), NAMESPACES, *sorted(commands))
+        denied = app.caller.command(
+            "EVAL", _DENIED, 1, app.keys.fixed("jobs"), NAMESPACES, *sorted(commands), again=True
+        )
     except Unreachable:
         raise
     except RqjError as error:
@@ -226,7 +231,7 @@ def called_by_scripts() -> set[str]:
 
 def _format(app: Patient) -> Finding:
     try:
-        found: bytes | None = app.caller.command("HGET", app.keys.fixed("meta"), "format")
+        found: bytes | None = app.caller.command("HGET", app.keys.fixed("meta"), "format", again=True)
     except Unreachable:
         raise
     except RqjError as error:
@@ -247,14 +252,11 @@ def _format(app: Patient) -> Finding:
 
 
 def _keys(app: Patient) -> Finding:
-    """Are the namespace's keys of the types that scripts expect? One that is not stops them."""
+    """Are the namespace's keys of the types that scripts expect? One that is not stops them, or its queue."""
     foreign = []
-    for binding, wanted in sorted(key_types().items()):
-        if binding == "running_key":
-            continue  # one for each worker
-        key = app.keys.fixed(binding.removesuffix("_key"))
+    for key, wanted in _wanted(app):
         try:
-            found: bytes = app.caller.command("TYPE", key)
+            found: bytes = app.caller.command("TYPE", key, again=True)
         except Unreachable:
             raise
         except RqjError:
@@ -268,11 +270,28 @@ def _keys(app: Patient) -> Finding:
     return Finding("keys", "ok", "all of the types that the scripts expect")
 
 
+def _wanted(app: Patient) -> Iterator[tuple[str, str]]:
+    for binding, wanted in sorted(key_types().items()):
+        if binding != "running_key":  # one for each worker
+            yield app.keys.fixed(binding.removesuffix("_key")), wanted
+    try:
+        queues: list[bytes] = app.caller.command("HKEYS", app.keys.fixed("queues"), again=True)
+    except Unreachable:
+        raise
+    except RqjError:
+        return  # not allowed, or of a foreign type, which is told above
+    for raw in sorted(queues)[:_QUEUES_MAX]:
+        queue = raw.decode("utf-8", "replace")
+        for family, wanted in sorted(queue_key_types().items()):
+            level = ":0" if family == "ready" else ""
+            yield f"{app.keys.prefix(family)}{queue}{level}", wanted
+
+
 def _info(caller: Caller) -> dict[str, str]:
     text = b""
     for section in ("server", "memory", "persistence", "replication", "cluster"):
         try:
-            text += caller.command("INFO", section)
+            text += caller.command("INFO", section, again=True)
         except Unreachable:
             raise
         except RqjError:

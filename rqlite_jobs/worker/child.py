@@ -30,6 +30,9 @@ log = logging.getLogger("rqlite_jobs.worker")
 
 T = TypeVar("T")
 
+HANG_S = 1.0
+"""After how long a request that failed is one to a server that hangs, and is not waited for twice on the way out."""
+
 
 class Child:
     """Serves jobs under one lease: a heart, and slots that are threads, or tasks where the app has async handlers.
@@ -73,9 +76,11 @@ class Child:
         Raises:
             Unreachable, ServerReadOnly: the server gave no lease; nothing was started.
         """
-        self.heart.register()
+        # Patient, as no other call of a child is: an answer that is lost here must not end the worker before it began,
+        # and leave a lease behind that nobody holds.
+        self.heart.register(self._app.run)
         log.info(
-            "worker %s serves %s with %d slots", self.heart.worker, ", ".join(self.heart.queues),
+            "worker %s serves %s, %d at once", self.heart.worker, ", ".join(self.heart.queues),
             self._settings.concurrency,
         )  # fmt: skip
         self._heart_loop.start()
@@ -115,6 +120,7 @@ class Child:
         if not all_ended and self._turner is not None:
             self._on_loop(self._turner.cancel)
             all_ended = self._ended.wait(1.0)
+        began_s = time.monotonic()
         self._heart_loop.stop()
         self._waker.stop()
         worker = self.heart.worker
@@ -122,8 +128,10 @@ class Child:
             self._holdings.hand_back_all()
             failures = 0
             while failures < 2 and (self._holdings.waiting or self._flush_turn.owes):
+                self._go_on(began_s)
                 failures += not self._flush()
             if worker:
+                self._go_on(began_s)
                 self._end_lease(worker)
         except Exception as error:
             why = str(error).partition("\n")[0]
@@ -133,6 +141,12 @@ class Child:
         self._holdings.drop()
         return all_ended and not (self._turner is not None and self._turner.busy)
 
+    def _go_on(self, began_s: float) -> None:
+        # Each request to a server that hangs takes its whole timeout; a supervisor that stopped this worker would not
+        # wait for several.
+        if self._outage.lasts and time.monotonic() - began_s > HANG_S:
+            raise TimeoutError("it does not answer")
+
     def _end_lease(self, worker: str) -> None:
         failed, left = False, 1
         while left:
@@ -140,9 +154,8 @@ class Child:
             try:
                 _, left = self._call(self._app.operations.leave(worker, self.heart.queues))
             except ConnectionError:
-                # A connection that was closed while it rested fails at once, and the next is a new one. A server that
-                # hangs is not waited for twice.
-                if failed or time.monotonic() - began_s > 1.0:
+                # A connection that was closed while it rested fails at once, and the next is a new one.
+                if failed or time.monotonic() - began_s > HANG_S:
                     raise
                 failed = True
 

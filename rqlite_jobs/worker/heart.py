@@ -97,8 +97,11 @@ class Heart:
         """Is it less than a lease ago?"""
         return self._clock() < since_s + self._settings.lease_ms / 1000
 
-    def register(self) -> None:
+    def register(self, call: Callable[[Call[Any]], Any] | None = None) -> None:
         """Get a lease under a new id.
+
+        Args:
+            call: sends this one call; None: as all others are sent.
 
         Raises:
             Unreachable, ServerReadOnly: there is no lease now; to be tried again.
@@ -114,7 +117,7 @@ class Heart:
             "names": json.dumps(self._names, ensure_ascii=False),
         }
         sent_s = self._clock()
-        _, queues = self._call(self._operations.register(worker, self._settings.lease_ms, facts))
+        _, queues = (call or self._call)(self._operations.register(worker, self._settings.lease_ms, facts))
         with self._guard:
             self.worker = worker
         if self._confirm(worker, sent_s, queues):
@@ -131,7 +134,7 @@ class Heart:
             self._next_beat_s = 0.0
             # Before anybody lets go: what is held under a lease that comes next must not be dropped.
             dropped = self._holdings.drop()
-        log.warning("the lease of worker %s is lost, with %d jobs; they run elsewhere", worker, len(dropped))
+        log.warning("the lease of worker %s is lost; jobs that run elsewhere now: %d", worker, len(dropped))
         self._changed()
 
     def tick(self) -> float:
@@ -173,7 +176,7 @@ class Heart:
             self.register()
             return
         if beat.recovered:
-            log.warning("%d jobs of workers that died are back in their queues", beat.recovered)
+            log.warning("jobs of workers that died, back in their queues: %d", beat.recovered)
             self._changed()  # the token that tells of them may go to a waiter that is frozen, or cut off
         if not self._confirm(worker, sent_s, beat.queues):
             return

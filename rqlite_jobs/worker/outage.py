@@ -32,6 +32,11 @@ class Outage:
         self._since_s: float | None = None
         self._deaf = False
 
+    @property
+    def lasts(self) -> bool:
+        """Was the last request not answered?"""
+        return self._since_s is not None
+
     def failed(self, error: BaseException) -> None:
         """A request failed; the first of a row is logged."""
         with self._guard:

@@ -132,3 +132,17 @@ def test_a_key_of_a_foreign_type_is_named(real_app: App) -> None:
     assert found.found == f"{key} is a string and should be a list"
     with pytest.raises(ScriptFailed, match="rqj doctor"):
         real_app.run(real_app.operations.survey())
+
+
+@pytest.mark.parametrize("key", ["ready:mail:0", "tombs:mail", "scheduled:mail", "wake:mail"])
+def test_a_queue_s_key_of_a_foreign_type_is_named(real_app: App, key: str) -> None:
+    @real_app.job(queue="mail")
+    def send() -> None: ...
+
+    send.enqueue()
+    family, _, rest = key.partition(":")
+    real_app.caller.command("DEL", real_app.keys.prefix(family) + rest)
+    real_app.caller.command("SADD", real_app.keys.prefix(family) + rest, "mine")
+    found = {one.check: one for one in examine(real_app)}["keys"]
+    assert found.level == "error"
+    assert found.found.startswith(f"{real_app.keys.prefix(family)}{rest} is a set and should be a ")

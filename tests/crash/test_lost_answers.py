@@ -18,6 +18,7 @@ from rqlite_jobs.address import Address
 from rqlite_jobs.caller import AsyncCaller, Caller
 from rqlite_jobs.connection import Connections
 from rqlite_jobs.operations import Call, Settlement
+from rqlite_jobs.worker import Worker
 from tests.lua.stage import LEASE_MS, NONCE, Stage, job, locked
 from tests.servers import Server
 from tests.wires import How, Proxy, proxied
@@ -297,6 +298,26 @@ def test_the_first_call_of_a_process(real_server: Server, proxy: Proxy) -> None:
     with real_server.client() as client:
         assert client.lrange(app.keys.prefix("ready") + "sales:0", 0, -1) == [job_id.encode()]
         assert client.smembers("rqj:namespaces") == {b"shop"}
+
+
+def test_a_worker_whose_first_answers_are_lost_begins_all_the_same(real_server: Server, proxy: Proxy) -> None:
+    ran = []
+    app = App("shop", url=proxy.url)
+
+    @app.job
+    def note() -> None:
+        ran.append(1)
+
+    note.enqueue()
+    worker = Worker(app, burst=True, concurrency=1)
+    proxy.lose("answer")  # whether it has the rights
+    proxy.skip()  # the same again
+    proxy.lose("answer", 2)  # its lease
+    worker.run()
+    assert proxy.lost == 3
+    assert ran == [1]
+    with real_server.client() as client:
+        assert client.zcard(app.keys.fixed("workers")) == 0, "no lease is left behind"
 
 
 # What workers ask.

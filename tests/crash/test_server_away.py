@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 import pytest
 import redis
 
+from rqlite_jobs.address import TIMEOUT_S
 from rqlite_jobs.errors import ServerFull, ServerReadOnly
 from tests.conftest import Spawn
 from tests.servers import Server
@@ -206,6 +207,22 @@ def test_a_stop_while_the_server_is_away_and_a_job_runs(site: Site) -> None:
     site.wait("done:a", 2)
     until(lambda: job.refresh().state == "done", "it has run again, for its outcome was never recorded")
     assert job.refresh().crashes == 1
+
+
+def test_a_stop_while_the_server_hangs_waits_for_one_timeout_and_not_for_several(site: Site) -> None:
+    worker = site.serve("--stop-after", "200ms", "-c", "2")
+    site.jobs.slow.enqueue("a", 0.1)
+    site.wait("start:a")
+    os.kill(site.server.pid, signal.SIGSTOP)
+    try:
+        asked_s = time.monotonic()
+        worker.send(signal.SIGTERM)
+        assert worker.ended(15) == 0
+        assert time.monotonic() - asked_s < 0.2 + 1.5 * TIMEOUT_S
+    finally:
+        os.kill(site.server.pid, signal.SIGCONT)
+    assert "left without telling the server" in worker.log()
+    assert site.count("done:a") == 1
 
 
 def test_a_full_server_refuses_new_jobs_and_drains(spawn: Spawn) -> None:

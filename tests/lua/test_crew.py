@@ -4,6 +4,19 @@ from rqlite_jobs.answers import Crew, WorkerEntry
 from tests.lua.stage import Stage, job
 
 
+def test_keys_of_a_foreign_type_hide_no_worker(stage: Stage) -> None:
+    stage.worker("w1")
+    stage.worker("w2")
+    stage.client.set(stage.key("running:w1"), "mine")
+    stage.client.delete(stage.key("worker:w2"))
+    stage.client.set(stage.key("worker:w2"), "mine")
+    crew, _ = stage.did(stage.ops.crew())
+    assert [(one.id, one.running, one.facts.get("lease_ms")) for one in crew.workers] == [
+        ("w1", 0, "15000"),
+        ("w2", 0, None),
+    ]
+
+
 def test_nobody(stage: Stage) -> None:
     assert stage.did(stage.ops.crew()) == (Crew(1000, []), {})
 

@@ -597,6 +597,15 @@ def test_a_queue_of_a_foreign_type_does_not_stop_the_others(stage: Stage, key: s
     assert not answer.left
 
 
+@pytest.mark.parametrize("score", ["inf", "1e300", "9007199254740992"])
+def test_a_score_beyond_all_time_is_not_waited_for(stage: Stage, score: str) -> None:
+    stage.client.zadd(stage.key("scheduled:sales"), {"planted": float(score)})
+    stage.worker()
+    assert claimed(stage)[0].next_due_ms == 0
+    stage.enqueue(job("a", "mail", delay_ms=50))
+    assert claimed(stage, queues=("sales", "mail"))[0].next_due_ms == 1050
+
+
 def test_due_jobs_stay_scheduled_while_their_list_is_of_a_foreign_type(stage: Stage) -> None:
     stage.enqueue(job("a", delay_ms=1))
     stage.client.set(stage.key("ready:sales:0"), "mine")

@@ -57,11 +57,10 @@ class Workers(State):
         return recovered, len(self.fallen)
 
     def leave(self, worker: str, queues: Sequence[str]) -> tuple[int, int]:
-        self.workers.pop(worker, None)
         count = self.give_back_all(worker, self.bounds.recover_max, crashed=False)
         left = len(self.running(worker))
-        if left:
-            self.fallen[worker] = self.now_ms
+        if not left:
+            self.workers.pop(worker, None)
         for queue in queues:
             if self.ready.get(queue) or self.scheduled(queue) or queue in self.foreign:
                 self.note("leave: a token for the others")

@@ -120,7 +120,7 @@ def test_a_lost_lease_drops_everything_and_gets_a_new_one(
     assert made.sure
     assert holdings.ids() == []
     assert [one.getMessage() for one in caplog.records] == [
-        f"the lease of worker {first} is lost, with 2 jobs; they run elsewhere"
+        f"the lease of worker {first} is lost; jobs that run elsewhere now: 2"
     ]
 
 
@@ -200,7 +200,7 @@ def test_what_was_recovered_is_told(
     wire.answers["heartbeat"] = beat(recovered=3, queues=("mail",))
     clock.now_s += 5
     made.tick()
-    assert caplog.messages == ["3 jobs of workers that died are back in their queues"]
+    assert caplog.messages == ["jobs of workers that died, back in their queues: 3"]
     assert changes == [1], "its own slots look at once"
     wire.answers["heartbeat"] = beat(queues=("mail",))
     clock.now_s += 5
