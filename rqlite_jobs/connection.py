@@ -29,10 +29,6 @@ class Connections:
         )
         _all.add(self)
 
-    def take(self) -> Any:
-        """A blocking connection, one at rest if there is one, else a new one that is not connected yet."""
-        return self.resting() or self.address.connection()
-
     def resting(self) -> Any:
         """A blocking connection that is connected, or None if none is at rest."""
         try:
@@ -43,10 +39,6 @@ class Connections:
     def give(self, connection: Any) -> None:
         """Give back a blocking connection whose last answer was read to its end."""
         self._resting.append(connection)
-
-    def take_async(self) -> Any:
-        """An async connection of the running loop, one at rest if there is one, else one not connected yet."""
-        return self.resting_async() or self.address.async_connection()
 
     def resting_async(self) -> Any:
         """An async connection of the running loop that is connected, or None if none is at rest."""

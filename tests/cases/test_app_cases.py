@@ -116,7 +116,7 @@ def all_works_and_nothing_tells(
     assert asyncio.run(crunch.aenqueue(2)).state == "ready"
     worker = burst(app, concurrency=1, lease="10s")
     assert (job.refresh().state, app.address.shown) == ("done", shown)
-    connection = app.link.connections.take()
+    connection = app.link.connections.resting()
     things = [
         app,
         worker,

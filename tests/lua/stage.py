@@ -66,7 +66,7 @@ class Stage:
 
     def sent(self, call: Call[Any], lane: str = "lane", nonce: str = NONCE) -> Any:
         """Send a call once, in the lane and with the nonce named; the raw reply."""
-        connection = self.caller.connections.take()
+        connection = self.caller.connections.resting() or self.caller.connections.address.connection()
         connection.connect()
         connection.send_packed_command([self.caller.pack(call, lane, nonce, whole=True)])
         reply = connection.read_response(disable_decoding=True)

@@ -1,5 +1,7 @@
 """push: the short way of one plain job is the long one's, key for key."""
 
+from typing import Any
+
 import pytest
 
 from rqlite_jobs.answers import Enqueued, read_enqueued
@@ -44,6 +46,15 @@ def test_it_does_what_enqueue_does(stage: Stage, before: list[NewJob]) -> None:
 )
 def test_what_is_not_plain_goes_the_long_way(stage: Stage, one: NewJob) -> None:
     assert stage.ops.enqueue([one]).verb == "enqueue"
+
+
+@pytest.mark.parametrize("make", [job, lambda id, payload: locked(id, "k", payload=payload)])
+def test_both_ways_agree_on_how_long_a_payload_lies_in_its_record(stage: Stage, make: Any) -> None:
+    stage.enqueue(make("in", payload="x" * INLINE_MAX))
+    assert "bodies" not in stage.world()
+    stage.run(stage.ops.delete(["in"]))
+    stage.enqueue(make("out", payload="x" * (INLINE_MAX + 1)))
+    assert list(stage.world()["bodies"]) == ["out"]
 
 
 def test_asked_again_in_its_lane(stage: Stage) -> None:

@@ -556,7 +556,7 @@ def test_a_thread_that_is_interrupted_drops_its_connection(real_server: Server, 
     caller = Caller(Connections(Address.parse(real_server.url)))
     for ask in (lambda: caller.run(stage.ops.enqueue([job("a")])), lambda: caller.command("PING")):
         caller.command("PING")
-        caller.connections.give(read(caller.connections.take()))
+        caller.connections.give(read(caller.connections.resting()))
         with pytest.raises(Interrupted):
             ask()
         assert len(caller.connections._resting) == 0

@@ -33,37 +33,47 @@ def connections(monkeypatch: pytest.MonkeyPatch) -> Connections:
     return Connections(Address.parse("redis://h"))
 
 
+def take(connections: Connections) -> Any:
+    """One at rest, else a new one: as a caller takes them."""
+    return connections.resting() or connections.address.connection()
+
+
+def take_async(connections: Connections) -> Any:
+    """The same for an event loop."""
+    return connections.resting_async() or connections.address.async_connection()
+
+
 def test_one_at_rest_is_taken_before_a_new_one_is_made(connections: Connections) -> None:
-    one, two = connections.take(), connections.take()
+    one, two = take(connections), take(connections)
     assert one is not two
     connections.give(one)
     connections.give(two)
-    assert {connections.take(), connections.take()} == {one, two}
-    assert connections.take() not in (one, two)
+    assert {take(connections), take(connections)} == {one, two}
+    assert take(connections) not in (one, two)
 
 
 def test_at_most_64_rest(connections: Connections) -> None:
-    taken = [connections.take() for _ in range(100)]
+    taken = [take(connections) for _ in range(100)]
     for one in taken:
         connections.give(one)
-    again = [connections.take() for _ in range(100)]
+    again = [take(connections) for _ in range(100)]
     assert len({*taken} & {*again}) == 64
 
 
 def test_close(connections: Connections) -> None:
-    taken = [connections.take() for _ in range(3)]
+    taken = [take(connections) for _ in range(3)]
     for one in taken[:2]:
         connections.give(one)
     connections.close()
     assert [one.closed for one in taken] == [True, True, False]
-    assert connections.take() not in taken
+    assert take(connections) not in taken
 
 
 def test_each_loop_has_its_own(connections: Connections) -> None:
     async def use() -> Any:
-        one = connections.take_async()
+        one = take_async(connections)
         connections.give_async(one)
-        assert connections.take_async() is one
+        assert take_async(connections) is one
         connections.give_async(one)
         return one
 
@@ -76,11 +86,11 @@ def test_each_loop_has_its_own(connections: Connections) -> None:
 
 def test_closing_in_a_loop_closes_what_rests_there_and_the_blocking_ones(connections: Connections) -> None:
     async def rest() -> Any:
-        one = connections.take_async()
+        one = take_async(connections)
         connections.give_async(one)
         return one
 
-    blocking = connections.take()
+    blocking = take(connections)
     connections.give(blocking)
     with asyncio.Runner() as first, asyncio.Runner() as second:
         one, two = first.run(rest()), second.run(rest())
@@ -92,7 +102,7 @@ def test_closing_in_a_loop_closes_what_rests_there_and_the_blocking_ones(connect
 
 def test_a_loop_that_is_gone_takes_its_connections_with_it(connections: Connections) -> None:
     async def rest() -> None:
-        connections.give_async(connections.take_async())
+        connections.give_async(take_async(connections))
 
     for _ in range(3):
         asyncio.run(rest())
@@ -109,7 +119,7 @@ def test_from_many_threads_nobody_gets_what_another_has(connections: Connections
 
     def use() -> None:
         for _ in range(300):
-            one = connections.take()
+            one = take(connections)
             with guard:
                 clashes.extend([id(one)] if id(one) in held else [])
                 held.add(id(one))
@@ -127,19 +137,19 @@ def test_from_many_threads_nobody_gets_what_another_has(connections: Connections
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 def test_a_forked_child_starts_with_none(connections: Connections) -> None:
-    one = connections.take()
+    one = take(connections)
     connections.give(one)
 
     async def rest() -> None:
-        connections.give_async(connections.take_async())
+        connections.give_async(take_async(connections))
 
     with asyncio.Runner() as runner:
         runner.run(rest())
         child = os.fork()
         if not child:
             fresh = not connections._resting and not connections._awaiting
-            os._exit(0 if fresh and connections.take() is not one and not one.closed else 1)
+            os._exit(0 if fresh and take(connections) is not one and not one.closed else 1)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
         assert len(connections._awaiting) == 1
-    assert connections.take() is one
+    assert take(connections) is one
     assert not one.closed
