@@ -228,7 +228,9 @@ def test_a_frozen_worker_that_thaws_changes_nothing(site: Site) -> None:
     until(lambda: job.refresh().state == "done", "it is done")
     before = job.refresh()
     frozen.send(signal.SIGCONT)
-    until(lambda: "is lost; jobs that run elsewhere now: 1" in frozen.log(), "it hears that its lease is lost")
+    until(
+        lambda: "is lost; jobs that run elsewhere now: 1" in frozen.log(), "it hears that its lease is lost"
+    )
     until(lambda: len(site.app.inspect.workers()) == 2, "it comes back under another id")
     assert len({row.id for row in site.app.inspect.workers()}) == 2
     site.jobs.quick.enqueue_many([("q",)] * 50)
