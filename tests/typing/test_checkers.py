@@ -1,4 +1,4 @@
-"""mypy and pyright on what users type: `holds.py` and `reads.py` are accepted, each marked line of `fails.py` is not."""
+"""mypy and pyright on what users type: `holds.py` and `reads.py` are accepted, marked lines of `fails.py` are not."""
 
 import importlib.util
 import json
