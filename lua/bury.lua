@@ -20,6 +20,7 @@ local lock_prefix      = KEYS[15] -- strings .. lock key: holder
 local lane_prefix      = KEYS[16] -- strings .. lane: last nonce and answer
 local tombs_prefix     = KEYS[17] -- hashes  .. queue: ids cancelled while ready
 local dead_key         = KEYS[18] -- list    dead ids, newest on the left
+local history_prefix   = KEYS[19] -- hashes  .. unit:number: the counters when a minute or day began
 local lane_name        = ARGV[1]            -- the asker's lane: one outstanding request of one producer
 local nonce            = ARGV[2]            -- 16 characters, this request's own
 local asked_ms         = tonumber(ARGV[3])  -- -1: ask the server

@@ -25,6 +25,7 @@ local wake_prefix      = KEYS[15] -- lists   .. queue: at most one wake-up token
 local lock_prefix      = KEYS[16] -- strings .. lock key: holder
 local queues_key       = KEYS[17] -- hash    queue -> its levels, and its pause
 local rejected_key     = KEYS[18] -- list    refused duplicates, newest on the left
+local history_prefix   = KEYS[19] -- hashes  .. unit:number: the counters when a minute or day began
 local asked_ms         = tonumber(ARGV[1])  -- -1: ask the server
 local worker           = ARGV[2]            -- who asks
 local lease_ms         = tonumber(ARGV[3])  -- how long its lease is, from now

@@ -18,6 +18,7 @@ local running_prefix   = KEYS[13] -- hashes  .. worker: id -> kind and token
 local worker_prefix    = KEYS[14] -- hashes  .. worker: host, pid, queues ...
 local wake_prefix      = KEYS[15] -- lists   .. queue: at most one wake-up token
 local lock_prefix      = KEYS[16] -- strings .. lock key: holder
+local history_prefix   = KEYS[17] -- hashes  .. unit:number: the counters when a minute or day began
 local asked_ms         = tonumber(ARGV[1])  -- -1: ask the server
 local worker           = ARGV[2]            -- who asks
 local max_crashes      = tonumber(ARGV[3])  -- after so many a job is buried

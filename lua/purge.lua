@@ -12,6 +12,7 @@ local tombs_prefix     = KEYS[8]  -- hashes  .. queue: ids cancelled while ready
 local scheduled_prefix = KEYS[9]  -- zsets   .. queue: ids by run_at_ms
 local lock_prefix      = KEYS[10] -- strings .. lock key: holder
 local lane_prefix      = KEYS[11] -- strings .. lane: last nonce and answer
+local history_prefix   = KEYS[12] -- hashes  .. unit:number: the counters when a minute or day began
 local lane_name        = ARGV[1]            -- the asker's lane: one outstanding request of one producer
 local nonce            = ARGV[2]            -- 16 characters, this request's own
 local asked_ms         = tonumber(ARGV[3])  -- -1: ask the server

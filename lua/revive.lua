@@ -26,6 +26,7 @@ local tombs_prefix     = KEYS[18] -- hashes  .. queue: ids cancelled while ready
 local bodies_key       = KEYS[19] -- hash    id -> payload over 2 KiB
 local totals_key       = KEYS[20] -- hash    lifetime counters
 local left_key         = KEYS[21] -- list    ids in `gone`, newest on the left
+local history_prefix   = KEYS[22] -- hashes  .. unit:number: the counters when a minute or day began
 local lane_name        = ARGV[1]            -- the asker's lane: one outstanding request of one producer
 local nonce            = ARGV[2]            -- 16 characters, this request's own
 local asked_ms         = tonumber(ARGV[3])  -- -1: ask the server

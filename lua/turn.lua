@@ -29,6 +29,7 @@ local lock_prefix      = KEYS[18] -- strings .. lock key: holder
 local queues_key       = KEYS[19] -- hash    queue -> its levels, and its pause
 local gone_key         = KEYS[20] -- hash    id -> word about a job that is gone
 local left_key         = KEYS[21] -- list    ids in `gone`, newest on the left
+local history_prefix   = KEYS[22] -- hashes  .. unit:number: the counters when a minute or day began
 local nonce            = ARGV[1]            -- 16 characters, the random part of this turn's tokens
 local again            = ARGV[2] == '1'     -- this request was sent before, and its answer lost
 local asked_ms         = tonumber(ARGV[3])  -- -1: ask the server

@@ -10,6 +10,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from rqlite_jobs.counters import counters
 from rqlite_jobs.job import NewJob
 from rqlite_jobs.lock import MODE_OF
 from rqlite_jobs.snapshot import Snapshot
@@ -273,9 +274,10 @@ def read_crew(reply: Any) -> Crew:
 def read_survey(reply: Any) -> Survey:
     """The answer of `survey`."""
     now_ms, running, dead, rejected, done_kept, locks, workers, records, totals, *queues = reply
-    counters = {totals[at].decode(): int(totals[at + 1]) for at in range(0, len(totals), 2)}
     found = [
         QueueSurvey(text(name), ready, scheduled, enqueued_ms, due_ms, Pause.read(entry or b"", now_ms))
         for name, ready, scheduled, enqueued_ms, due_ms, entry in queues
     ]
-    return Survey(now_ms, running, dead, rejected, done_kept, locks, workers, records, counters, found)
+    return Survey(
+        now_ms, running, dead, rejected, done_kept, locks, workers, records, counters(totals), found
+    )

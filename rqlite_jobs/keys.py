@@ -16,7 +16,7 @@ _FIXED = frozenset(
     "jobs bodies tries errors where ends gone left done dead rejected workers fallen locks queues totals fence "
     "meta".split()
 )
-_DERIVED = frozenset("ready tombs scheduled running worker wake lock lane".split())
+_DERIVED = frozenset("ready tombs scheduled running worker wake lock lane history".split())
 _NAMESPACE = re.compile(r"[^\W]([\w-])*")
 _QUEUE = re.compile(r"[^\W]([\w.-])*")
 _NAME_MAX_BYTES = 100

@@ -1,12 +1,16 @@
 --- A lane remembers the answer to its last request, so that asking again does nothing twice.
 -- A lane is one outstanding request of a producer; the nonce is the request's own 64 random bits.
 -- Expects: lane_prefix, lane_name, nonce.
-local lane = {keep_s = 120}
+-- `lane.before` is the text kept for the request before this one, '' if none is.
+local lane = {keep_s = 120, before = ''}
 
 --- The text kept for this very request, or nil if it is new.
 function lane.recall()
   local kept = redis.call('GET', lane_prefix .. lane_name)
-  if kept and string.sub(kept, 1, #nonce) == nonce then return string.sub(kept, #nonce + 1) end
+  if not kept then return nil end
+  local text = string.sub(kept, #nonce + 1)
+  if string.sub(kept, 1, #nonce) == nonce then return text end
+  lane.before = text
   return nil
 end
 

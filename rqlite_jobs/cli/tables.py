@@ -15,6 +15,7 @@ from rqlite_jobs.cli.text import cut, plain, plain_lines
 CELL_MAX = 100
 """The longest cell; what is longer is looked at by itself, with `show`."""
 _PIPED_WIDTH = 1000
+_BARS = "".join(map(chr, range(0x2581, 0x2589)))  # the eight heights of a block
 _STYLES = {
     "running": "cyan", "ready": "green", "scheduled": "yellow", "dead": "red", "done": "dim", "cancelled": "dim",
     "expired": "dim",
@@ -68,6 +69,19 @@ def draw(columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> None:
         console.print(table)
     for text in drawn.get().splitlines():
         click.echo(text.rstrip())
+
+
+def spark(numbers: Sequence[int]) -> str:
+    """Numbers as one line of small bars, the largest of them full; empty where the terminal has no such characters.
+
+    >>> spark([0, 1, 4, 8])
+    ' \u2581\u2584\u2588'
+    """
+    if not (sys.stdout.encoding or "").lower().startswith("utf"):
+        return ""
+    most = max(numbers, default=0)
+    # Whatever is there at all is seen: only nothing is drawn as nothing.
+    return "".join(" " if number <= 0 else _BARS[(number * len(_BARS) - 1) // most] for number in numbers)
 
 
 def _box(utf: bool) -> str:

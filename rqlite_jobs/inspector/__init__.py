@@ -3,9 +3,10 @@
 from rqlite_jobs.inspector.document import to_json
 from rqlite_jobs.inspector.jobs import call_text, job_of
 from rqlite_jobs.inspector.reader import Inspector
-from rqlite_jobs.inspector.rows import LockRow, Page, PauseRow, QueueRow, Stats, WorkerRow
+from rqlite_jobs.inspector.rows import HistoryRow, LockRow, Page, PauseRow, QueueRow, Stats, WorkerRow
 
 __all__ = [
+    "HistoryRow",
     "Inspector",
     "LockRow",
     "Page",

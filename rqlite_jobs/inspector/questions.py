@@ -10,10 +10,11 @@ from typing import Any, TypeAlias, TypeVar
 
 from rqlite_jobs.answers import Crew, LockPage, Survey
 from rqlite_jobs.answers import Page as Part
+from rqlite_jobs.counters import UNITS, Counted
 from rqlite_jobs.durations import instant
 from rqlite_jobs.errors import BadOption, JobNotFound, LockNotFound, QueueNotFound, nearest, shown
 from rqlite_jobs.inspector.jobs import Home, is_partial, job_of
-from rqlite_jobs.inspector.rows import LockRow, Page, QueueRow, Stats, WorkerRow
+from rqlite_jobs.inspector.rows import HistoryRow, LockRow, Page, QueueRow, Stats, WorkerRow
 from rqlite_jobs.job import Job
 from rqlite_jobs.operations import Call, Operations
 from rqlite_jobs.snapshot import Snapshot
@@ -27,6 +28,8 @@ PAGE_MAX = 1000
 """The longest page."""
 SCAN_MAX = 10_000
 """How many jobs a page with a filter looks at."""
+HISTORY_MAX = {"minute": 24 * 60, "day": 366}
+"""How far back history is told; it is kept a little longer."""
 _STEP = 200
 _LOOK_MAX = 20  # payloads of up to payload_max each: the server answers nobody else while it reads them
 
@@ -160,6 +163,27 @@ def stats(ops: Operations) -> Steps[Stats]:
     """All numbers."""
     survey: Survey = yield ops.survey()
     return Stats.of(survey)
+
+
+def history(ops: Operations, by: str, last: int) -> Steps[Page[HistoryRow]]:
+    """What was counted lately, the newest minute or day last."""
+    if by not in UNITS:
+        raise BadOption(
+            f"by={shown(by)} is nothing that history is kept by.",
+            hint='Give "minute" or "day".',
+            option="by",
+        )
+    if not 1 <= last <= HISTORY_MAX[by]:
+        raise BadOption(
+            f"last={last} is not possible by {by}.", hint=f"Give 1 to {HISTORY_MAX[by]:,}.", option="last"
+        )
+    counted: Counted = yield ops.history(by, last)
+    unit_ms, first = UNITS[by] * 60_000, max(counted.last - last + 1, 0)
+    rows = tuple(
+        HistoryRow.of(number * unit_ms, counted.by_number.get(number, {}))
+        for number in range(first, counted.last + 1)
+    )
+    return Page(rows, instant(counted.now_ms), len(rows))
 
 
 def now(ops: Operations) -> Steps[datetime]:

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Generic, Self, TypeVar
 
 from rqlite_jobs.answers import LockEntry, Pause, QueueSurvey, Survey, WorkerEntry
+from rqlite_jobs.counters import COUNTERS
 from rqlite_jobs.durations import instant
 
 T = TypeVar("T")
@@ -214,7 +215,7 @@ class Stats:
     def of(cls, found: Survey) -> Self:
         """Make the numbers from what the script answered."""
         paused = sorted(((queue.name, queue.pause) for queue in found.queues), key=lambda pair: pair[0])
-        total = {name: found.totals.get(name, 0) for name in _COUNTERS}
+        total = {name: found.totals.get(name, 0) for name in COUNTERS}
         return cls(
             now=instant(found.now_ms),
             ready=sum(queue.ready for queue in found.queues),
@@ -224,15 +225,45 @@ class Stats:
             dead=found.dead + found.rejected,
             locks=found.locks,
             workers=found.workers,
-            attempts=total["done"] + total["failed"] + total["crashed"],
+            attempts=_attempts(total),
             paused={name: PauseRow.of(pause) for name, pause in paused if pause},
             **total,
         )
 
 
-_COUNTERS = (
-    "enqueued", "done", "died", "failed", "crashed", "refused", "cancelled", "deleted", "expired", "superseded"
-)  # fmt: skip
+@dataclass(frozen=True, slots=True)
+class HistoryRow:
+    """What one minute, or one day, of a namespace has counted.
+
+    Attributes:
+        start: when it began; minutes and days are those of UTC.
+        enqueued, done, died, failed, attempts, crashed, refused, cancelled, deleted, expired, superseded: as in
+            `Stats`, but only what this minute or day added.
+    """
+
+    start: datetime
+    enqueued: int = 0
+    done: int = 0
+    died: int = 0
+    failed: int = 0
+    attempts: int = 0
+    crashed: int = 0
+    refused: int = 0
+    cancelled: int = 0
+    deleted: int = 0
+    expired: int = 0
+    superseded: int = 0
+
+    @classmethod
+    def of(cls, start_ms: int, counted: Mapping[str, int]) -> Self:
+        """Make the row from what was counted."""
+        total = {name: counted.get(name, 0) for name in COUNTERS}
+        return cls(instant(start_ms), attempts=_attempts(total), **total)
+
+
+def _attempts(total: Mapping[str, int]) -> int:
+    """Every attempt ends in one of three ways."""
+    return total["done"] + total["failed"] + total["crashed"]
 
 
 def moment(ms: int) -> datetime | None:

@@ -188,6 +188,34 @@ def test_workers(shop: Shop) -> None:
     assert cells[:6] == ["w1", "alive", "h1", "17", "sales", "1/10"]
 
 
+def test_history(shop: Shop) -> None:
+    assert "Nothing was counted in the last 60 minutes." in shop.ok("stats", "--history", "minute")
+    shop.dead(2)
+    shop.enqueue("crunch_sales", 1)
+    for by, last in (("minute", 3), ("day", 2)):
+        page = shop.json("stats", "--history", by, "--last", str(last))
+        assert (page["count"], len(page["history"])) == (last, last)
+        for name, count in {"enqueued": 3, "died": 2, "failed": 2, "attempts": 2, "done": 0}.items():
+            assert sum(row[name] for row in page["history"]) == count
+        rows = [line.split() for line in shop.ok("stats", "--history", by, "--last", str(last)).splitlines()]
+        heads = [by.upper(), "ENQUEUED", "DONE", "DIED", "FAILED", "ATTEMPTS"]
+        assert heads in rows
+        assert any(row[:1] == ["enqueued"] and "\N{FULL BLOCK}" in row[1] for row in rows)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--last", "5"),
+        ("--history", "hour"),
+        ("--history", "day", "--last", "367"),
+        ("--history", "minute", "--last", "0"),
+    ],
+)
+def test_a_history_that_is_none(shop: Shop, words: tuple[str, ...]) -> None:
+    assert shop.rqj("stats", *words).exit_code == 2
+
+
 def test_stats_add_up(shop: Shop) -> None:
     shop.dead(2)
     shop.enqueue("crunch_sales", 1)

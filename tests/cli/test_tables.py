@@ -1,5 +1,6 @@
 """Tables in a real terminal, narrow and wide: within its width, one line a row, colours only where they are wanted."""
 
+import io
 import os
 import pty
 import subprocess
@@ -44,7 +45,10 @@ def on_screen(words: list[str], **environ: str) -> str:
 
 
 @pytest.mark.parametrize("columns", [80, 120])
-@pytest.mark.parametrize("words", [["jobs"], ["dead"], ["scheduled"], ["locks"], ["queues"], ["doctor"]])
+@pytest.mark.parametrize(
+    "words",
+    [*(["jobs"], ["dead"], ["scheduled"], ["locks"], ["queues"], ["doctor"]), ["stats", "--history", "day"]],
+)
 def test_a_table_fits_its_terminal(shop: Shop, words: list[str], columns: int) -> None:
     shop.dead(2, "a long text " * 20)
     shop.enqueue("crunch_sales", 42)
@@ -73,3 +77,11 @@ def test_markup_in_a_cell_is_text(capsys: pytest.CaptureFixture[str]) -> None:
     drawn = capsys.readouterr().out
     assert "[red]x[/red]" in drawn
     assert ":smile: [/]" in drawn
+
+
+def test_bars(monkeypatch: pytest.MonkeyPatch) -> None:
+    line = tables.spark([0, 1, 500, 999, 1000])
+    assert line == " \N{LOWER ONE EIGHTH BLOCK}\N{LOWER HALF BLOCK}\N{FULL BLOCK}\N{FULL BLOCK}"
+    assert (tables.spark([]), tables.spark([0, 0]), tables.spark([3])) == ("", "  ", "\N{FULL BLOCK}")
+    monkeypatch.setattr("sys.stdout", io.TextIOWrapper(io.BytesIO(), "ascii"))
+    assert tables.spark([1]) == ""

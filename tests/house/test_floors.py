@@ -20,6 +20,7 @@ FLOORS = (
         "wire",
         "embedded",
         "address",
+        "counters",
         "answers",
         "call",
         "acts",

@@ -80,8 +80,9 @@ class Stage:
         return found
 
     def ttls_ms(self) -> dict[str, int]:
-        """The keys that have a TTL, but lanes."""
-        return {key: ms for key, ms in ttls_ms(self.client, self.keys).items() if not key.startswith("lane:")}
+        """The keys that have a TTL, but lanes and history."""
+        apart = ("lane:", "history:")
+        return {key: ms for key, ms in ttls_ms(self.client, self.keys).items() if not key.startswith(apart)}
 
     def key(self, name: str) -> str:
         """The full name of a key: `ready:sales:0`."""

@@ -8,6 +8,7 @@ STAY = {family(key) for key, row in table().items() if row[4]}
 
 def test_a_busy_day_leaves_only_what_stays(stage: Stage) -> None:
     ops = stage.ops
+    stage.now_ms = 86_400_000
     stage.run(ops.open())
     stage.enqueue(
         job("plain"), job("big", payload="x" * 3000), job("later", delay_ms=50), job("other", "mail"),
@@ -48,5 +49,5 @@ def test_a_busy_day_leaves_only_what_stays(stage: Stage) -> None:
     stage.run(ops.heartbeat("w1", LEASE_MS, 3, []))
     stage.run(ops.leave("w1", []))
     assert {family(key) for key in stage.world()} == {
-        "fence", "gone", "lane", "left", "meta", "queues", "totals", "wake",
+        "fence", "gone", "history", "lane", "left", "meta", "queues", "totals", "wake",
     }  # fmt: skip

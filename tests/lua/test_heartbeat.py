@@ -149,7 +149,7 @@ def test_old_dead_and_rejected_jobs_are_swept(stage: Stage) -> None:
     stage.now_ms += 1
     _, changed = beat(stage, "c")
     assert (changed["dead"], changed["rejected"]) == ((["b", "a"], None), (["d"], None))
-    assert changed["totals"] == {"deleted": (None, "3")}
+    assert changed["totals"] == {"deleted": (None, "3"), "minute": (None, str(180 * 1440))}
     assert set(stage.world()["jobs"]) == {"c"}
 
 

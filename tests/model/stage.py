@@ -17,6 +17,7 @@ from rqlite_jobs.errors import RqjError, Unreachable
 from rqlite_jobs.keys import Keys
 from rqlite_jobs.operations import Call, Operations
 from tests.model import readers
+from tests.model.counting import Counting
 from tests.model.facts import Bounds
 from tests.model.laws import broken
 from tests.model.model import Model, Refused
@@ -75,6 +76,7 @@ class Stage:
         self.caller = Caller(self.wire, random.Random(1), sleep=lambda seconds: None)
         self.ops = Operations(self.keys, cast(Settings, bounds), _Clock(self.model))
         self.unanswered: list[Unanswered] = []
+        self.history = Counting()
         self._numbers = count(1)
         assert self.caller.run(self.ops.open()) == 1
 
@@ -117,6 +119,7 @@ class Stage:
         """Compare the whole keyspace with the model, and hold it to the laws."""
         found = world(self.client, self.keys)
         kept = {key: found.pop(key) for key in list(found) if key.startswith("lane:")}
+        self.history.check(found, self.model.now_ms)
         different = changes(picture(self.model), found)
         _agree(not different, f"each (model, scripts): {different}")
         said = lanes(self.model)

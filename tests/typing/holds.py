@@ -18,6 +18,7 @@ from rqlite_jobs import (
     until_executed,
     until_expired,
 )
+from rqlite_jobs.inspector import HistoryRow, Page
 from rqlite_jobs.testing import FrozenClock, adrain, assert_enqueued, assert_not_enqueued, drain, isolated
 from rqlite_jobs.testing.plugin import Isolate
 
@@ -156,6 +157,16 @@ async def control_it() -> None:
     assert_type(await app.control.arevive(["x"]), dict[str, str])
     assert_type(await app.control.adelete("x"), dict[str, str])
     assert_type(await app.control.arecover(), int)
+
+
+# Inspection.
+
+assert_type(app.inspect.history("day", last=7), Page[HistoryRow])
+assert_type([row.done for row in app.inspect.history()], list[int])
+
+
+async def inspect_it() -> None:
+    assert_type(await app.inspect.ahistory(), Page[HistoryRow])
 
 
 # The handle.

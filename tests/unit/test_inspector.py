@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
-from rqlite_jobs import App, BadOption, JobNotFound, LockNotFound, QueueNotFound, until_expired
+from rqlite_jobs import App, BadOption, JobNotFound, LockNotFound, QueueNotFound, Retry, until_expired
 from rqlite_jobs.answers import WorkerEntry
+from rqlite_jobs.counters import COUNTERS
 from rqlite_jobs.inspector import Inspector, Page, WorkerRow, call_text, to_json
 from rqlite_jobs.job import Job
+from rqlite_jobs.testing import FrozenClock, drain, isolated
 
 pytestmark = pytest.mark.lanes("fake", "valkey")
 
@@ -151,13 +153,51 @@ def test_rows_of_the_whole(app: App) -> None:
     assert abs((app.inspect.now() - stats.now).total_seconds()) < 60
 
 
+def test_history_adds_up_to_the_totals(app: App) -> None:
+    @app.job(retry=Retry(max_attempts=1))
+    def f(n: int) -> None:
+        if n % 3 == 0:
+            raise ValueError
+
+    clock = FrozenClock(86_400 * 400 - 90)
+    with isolated(app, clock=clock):
+        counts: list[int] = []
+        for minutes in (0, 1, 1, 5, 2):
+            clock.advance(f"{minutes}m" if minutes else 0)
+            f.enqueue_many([(n,) for n in range(10 + minutes)])
+            f.options(delay="1h").enqueue(1).cancel()
+            drain(app)
+            counts.append(11 + minutes)
+        stats = app.inspect.stats()
+        for by, last in (("minute", 10), ("day", 2)):
+            page = app.inspect.history(by, last=last)
+            assert len(page) == last == page.count
+            for name in (*COUNTERS, "attempts"):
+                assert sum(getattr(row, name) for row in page) == getattr(stats, name), name
+            starts = [row.start for row in page]
+            assert starts == sorted(starts)
+            assert starts[-1] <= page.now == app.inspect.now() < starts[-1] + (starts[-1] - starts[-2])
+        by_minute = [row.enqueued for row in app.inspect.history(last=10)]
+        assert by_minute == [counts[0], counts[1], counts[2], 0, 0, 0, 0, counts[3], 0, counts[4]]
+        assert [row.enqueued for row in app.inspect.history(last=2)] == [0, counts[4]]
+        assert [row.enqueued for row in app.inspect.history("day")][-2:] == [sum(counts[:2]), sum(counts[2:])]
+
+
+@pytest.mark.parametrize(
+    ("by", "last"), [("hour", 1), ("", 1), ("minute", 0), ("minute", 1441), ("day", 367)]
+)
+def test_a_history_that_is_none(app: App, by: str, last: int) -> None:
+    with pytest.raises(BadOption):
+        app.inspect.history(by, last=last)
+
+
 async def asked(app: App) -> list[Any]:
     inspector = app.inspect
     one = (await inspector.ajobs(limit=3)).items
     return [
         one, await inspector.ajob(one[0].id), await inspector.alook([one[0].id]), await inspector.aqueues(),
         await inspector.astats(), await inspector.aworkers(), await inspector.alocks(), await inspector.adead(),
-        await inspector.ascheduled(), await inspector.anow(),
+        await inspector.ascheduled(), await inspector.anow(), await inspector.ahistory(),
     ]  # fmt: skip
 
 
