@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from rqlite_jobs.counters import counters
+from rqlite_jobs.counters import read_counters
 from rqlite_jobs.job import NewJob
 from rqlite_jobs.lock import MODE_OF
 from rqlite_jobs.snapshot import Snapshot
@@ -279,5 +279,5 @@ def read_survey(reply: Any) -> Survey:
         for name, ready, scheduled, enqueued_ms, due_ms, entry in queues
     ]
     return Survey(
-        now_ms, running, dead, rejected, done_kept, locks, workers, records, counters(totals), found
+        now_ms, running, dead, rejected, done_kept, locks, workers, records, read_counters(totals), found
     )

@@ -1,6 +1,6 @@
 """The lifetime counters of a namespace, and what each of the last minutes or days has added to them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,34 +14,66 @@ UNITS = {"minute": 1, "day": 24 * 60}
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
-    """What was counted in some minutes or days.
+class Copy:
+    """What the counters were when a minute or day began.
+
+    Attributes:
+        number: which one, since 1970.
+        counters: counter -> value.
+        before: the number of the one that counted last before it; 0 if there is none.
+    """
+
+    number: int
+    counters: Mapping[str, int]
+    before: int
+
+
+@dataclass(frozen=True, slots=True)
+class Copies:
+    """Some of the copies, the newest first.
 
     Attributes:
         now_ms: the server's time.
-        last: the number of the newest minute or day since 1970: this one, or a later one if the clock went back.
-        by_number: number -> counter -> count; without those that counted nothing.
+        counters: what the counters are now.
+        copies: those of minutes or days that counted something.
     """
 
     now_ms: int
-    last: int
-    by_number: Mapping[int, Mapping[str, int]]
+    counters: Mapping[str, int]
+    copies: Sequence[Copy]
+
+    def added(self) -> dict[int, dict[str, int]]:
+        """What each minute or day added: what the counters were at the next one, less what they were at its own.
+
+        Returns:
+            number -> counter -> count, without counts of 0 and without those that added nothing.
+        """
+        found: dict[int, dict[str, int]] = {}
+        after = self.counters
+        for copy in self.copies:
+            added = {name: count - copy.counters.get(name, 0) for name, count in after.items()}
+            if some := {name: count for name, count in added.items() if count > 0}:
+                found[copy.number] = some
+            after = copy.counters
+        return found
 
 
-def counters(flat: list[Any]) -> dict[str, int]:
+def read_counters(flat: list[Any]) -> dict[str, int]:
     """The counters of a flat list of counter, value; what is none of them is left out."""
-    pairs = {flat[at].decode("utf-8", "replace"): flat[at + 1] for at in range(0, len(flat), 2)}
-    return {name: int(value) for name, value in pairs.items() if name != "minute" and value.isdigit()}
+    return {name: int(value) for name, value in _pairs(flat).items() if name != "minute" and value.isdigit()}
 
 
-def read_counted(reply: Any, unit_ms: int) -> Counted:
-    """The answer of `history`: a minute added what the counters were at the next one, less those at its own."""
-    now_ms, flat, *copies = reply
-    after, by_number = counters(flat), dict[int, Mapping[str, int]]()
-    for number, before in copies:
-        begun = counters(before)
-        added = {name: count - begun.get(name, 0) for name, count in after.items()}
-        if some := {name: count for name, count in added.items() if count > 0}:
-            by_number[number] = some
-        after = begun
-    return Counted(now_ms, max(now_ms // unit_ms, *by_number, 0), by_number)
+def read_copies(reply: Any, minutes: int) -> Copies:
+    """The answer of `history` about units of so many minutes."""
+    now_ms, flat, *found = reply
+    copies = [Copy(number, read_counters(one), _minute(one) // minutes) for number, one in found]
+    return Copies(now_ms, read_counters(flat), copies)
+
+
+def _minute(flat: list[Any]) -> int:
+    text = _pairs(flat).get("minute", b"")
+    return int(text) if text.isdigit() else 0
+
+
+def _pairs(flat: list[Any]) -> dict[str, bytes]:
+    return {flat[at].decode("utf-8", "replace"): flat[at + 1] for at in range(0, len(flat), 2)}

@@ -26,7 +26,7 @@ from rqlite_jobs.answers import (
 )
 from rqlite_jobs.call import Arg as Arg
 from rqlite_jobs.call import Call as Call
-from rqlite_jobs.counters import UNITS, Counted, read_counted
+from rqlite_jobs.counters import UNITS, Copies, read_copies
 from rqlite_jobs.job import NewJob
 from rqlite_jobs.lock import MODES
 from rqlite_jobs.script import script
@@ -240,11 +240,14 @@ class Operations(Acts):
         """All numbers, read at one instant. O(queues + workers)."""
         return self._call("survey", [self.clock.now_ms()], read_survey)
 
-    def history(self, unit: str, last: int) -> Call[Counted]:
-        """What was counted in each of the last minutes or days; `unit` is one of `counters.UNITS`. O(last)."""
+    def history(self, unit: str, last: int, start: int = -1, limit: int = 120) -> Call[Copies]:
+        """What the counters were when each of the `last` minutes or days began, from number `start` (-1: now) back.
+
+        `unit` is one of `counters.UNITS`. O(limit).
+        """
         minutes = UNITS[unit]
-        args: list[Arg] = [self.clock.now_ms(), unit, minutes, last]
-        return self._call("history", args, lambda reply: read_counted(reply, minutes * 60_000))
+        args: list[Arg] = [self.clock.now_ms(), unit, minutes, last, start, limit]
+        return self._call("history", args, lambda reply: read_copies(reply, minutes))
 
     def _dead_bounds(self) -> tuple[int, int, int]:
         settings = self.settings

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from rqlite_jobs.answers import Crew, LockPage, Survey
 from rqlite_jobs.answers import Page as Part
-from rqlite_jobs.counters import UNITS, Counted
+from rqlite_jobs.counters import UNITS, Copies
 from rqlite_jobs.durations import instant
 from rqlite_jobs.errors import BadOption, JobNotFound, LockNotFound, QueueNotFound, nearest, shown
 from rqlite_jobs.inspector.jobs import Home, is_partial, job_of
@@ -31,6 +31,7 @@ SCAN_MAX = 10_000
 HISTORY_MAX = {"minute": 24 * 60, "day": 366}
 """How far back history is told; it is kept a little longer."""
 _STEP = 200
+_COPIES = 120  # some 10 us of the server each
 _LOOK_MAX = 20  # payloads of up to payload_max each: the server answers nobody else while it reads them
 
 
@@ -177,13 +178,25 @@ def history(ops: Operations, by: str, last: int) -> Steps[Page[HistoryRow]]:
         raise BadOption(
             f"last={last} is not possible by {by}.", hint=f"Give 1 to {HISTORY_MAX[by]:,}.", option="last"
         )
-    counted: Counted = yield ops.history(by, last)
-    unit_ms, first = UNITS[by] * 60_000, max(counted.last - last + 1, 0)
+    part: Copies = yield ops.history(by, last, limit=_COPIES)
+    begin, copies, unit_ms, now_ms = part, [*part.copies], UNITS[by] * 60_000, part.now_ms
+    newest = max(
+        now_ms // unit_ms, copies[0].number if copies else 0
+    )  # later than now if the clock went back
+    first = max(newest - last + 1, 0)
+    # Copies never change, so what is read in several steps is of one instant all the same.
+    while (
+        part.copies
+        and (before := part.copies[-1].before) >= max(first, 1)
+        and before < part.copies[-1].number
+    ):
+        part = yield ops.history(by, before - first + 1, before, _COPIES)
+        copies += part.copies
+    added = replace(begin, copies=copies).added()
     rows = tuple(
-        HistoryRow.of(number * unit_ms, counted.by_number.get(number, {}))
-        for number in range(first, counted.last + 1)
+        HistoryRow.of(number * unit_ms, added.get(number, {})) for number in range(first, newest + 1)
     )
-    return Page(rows, instant(counted.now_ms), len(rows))
+    return Page(rows, instant(now_ms), len(rows))
 
 
 def now(ops: Operations) -> Steps[datetime]:

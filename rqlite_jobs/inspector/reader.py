@@ -190,7 +190,7 @@ class Inspector:
         Raises:
             BadOption: it is not kept by this, or not for so long.
 
-        Cost: O(last) of the server, one trip.
+        Cost: a trip for each 120 of them that counted something; each takes the server some 10 us.
 
         Example: `sum(row.done for row in app.inspect.history("minute", last=10))`.
         """

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rqlite_jobs.counters import Counted
+from rqlite_jobs.counters import Copies, Copy
 from tests.lua.stage import LEASE_MS, Stage, job, locked
 
 MINUTE_MS = 60_000
@@ -17,12 +17,12 @@ def counted(stage: Stage, unit: str = "minute", last: int = 60) -> dict[int, dic
     found, changed = stage.did(stage.ops.history(unit, last))
     assert changed == {}
     assert found.now_ms == stage.now_ms
-    return {number: dict(added) for number, added in found.by_number.items()}
+    return found.added()
 
 
 def test_nothing_yet(stage: Stage) -> None:
     at(stage, 5)
-    assert stage.did(stage.ops.history("minute", 3)) == (Counted(300_000, 5, {}), {})
+    assert stage.did(stage.ops.history("minute", 3)) == (Copies(300_000, {}, []), {})
 
 
 def test_minutes_and_days(stage: Stage) -> None:
@@ -66,13 +66,31 @@ def test_the_copies_are_a_chain(stage: Stage) -> None:
     assert changed["totals"] == {"enqueued": ("3", "4")}
 
 
+def test_it_is_read_in_steps(stage: Stage) -> None:
+    for minute in (5, 7, 8, 9):
+        at(stage, minute)
+        stage.enqueue(job(f"{minute}"))
+    copies = [
+        Copy(9, {"enqueued": 3}, 8),
+        Copy(8, {"enqueued": 2}, 7),
+        Copy(7, {"enqueued": 1}, 5),
+        Copy(5, {}, 0),
+    ]
+    assert stage.run(stage.ops.history("minute", 5, limit=2)).copies == copies[:2]
+    assert stage.run(stage.ops.history("minute", 5, limit=9)).copies == copies
+    assert stage.run(stage.ops.history("minute", 4, limit=9)).copies == copies[:3]
+    assert stage.run(stage.ops.history("minute", 3, 7, 9)).copies == copies[2:]
+    assert stage.run(stage.ops.history("minute", 2, 7, 9)).copies == copies[2:3]
+    assert stage.run(stage.ops.history("minute", 3, 8, 1)).copies == copies[1:2]
+
+
 def test_a_clock_that_goes_back_begins_nothing_anew(stage: Stage) -> None:
     at(stage, 10)
     stage.enqueue(job("a"))
     at(stage, 8)
     stage.enqueue(job("b"))
     found = stage.run(stage.ops.history("minute", 2))
-    assert (found.last, found.by_number) == (10, {10: {"enqueued": 2}})
+    assert found.added() == {10: {"enqueued": 2}}
     at(stage, 11)
     stage.enqueue(job("c"))
     assert counted(stage) == {11: {"enqueued": 1}, 10: {"enqueued": 2}}

@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from rqlite_jobs.counters import read_counted
+from rqlite_jobs.counters import read_copies
 from tests.world import World
 
 MINUTE_MS = 60_000
@@ -37,8 +37,7 @@ def _told(
     """What the copies tell, all of them: the newest first, as `history` answers them."""
     numbers = sorted((int(key.rpartition(":")[2]) for key in copies if f":{unit}:" in key), reverse=True)
     entries = [[number, _flat(copies[f"history:{unit}:{number}"])] for number in numbers]
-    counted = read_counted([0, _flat(totals), *entries], unit_ms)
-    return {number: dict(added) for number, added in counted.by_number.items()}
+    return read_copies([0, _flat(totals), *entries], unit_ms // MINUTE_MS).added()
 
 
 def _flat(counters: dict[str, str]) -> list[bytes]:

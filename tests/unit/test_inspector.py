@@ -153,7 +153,10 @@ def test_rows_of_the_whole(app: App) -> None:
     assert abs((app.inspect.now() - stats.now).total_seconds()) < 60
 
 
-def test_history_adds_up_to_the_totals(app: App) -> None:
+@pytest.mark.parametrize("step", [1, 2, 120])
+def test_history_adds_up_to_the_totals(app: App, monkeypatch: pytest.MonkeyPatch, step: int) -> None:
+    monkeypatch.setattr("rqlite_jobs.inspector.questions._COPIES", step)
+
     @app.job(retry=Retry(max_attempts=1))
     def f(n: int) -> None:
         if n % 3 == 0:
