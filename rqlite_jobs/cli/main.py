@@ -16,7 +16,7 @@ SECTIONS = {
         "demo": "See the main job done, on a server of its own.",
     },
     "Look": {
-        "stats": "Show all numbers of a namespace.",
+        "stats": "Show all numbers of a namespace, or their history.",
         "jobs": "List, show, cancel, retry, delete and bury jobs.",
         "queues": "List queues, pause and resume them, and empty one.",
         "scheduled": "List the jobs that wait for their time.",

@@ -25,7 +25,7 @@ _SPARKED = 60
 
 @click.command(
     "stats",
-    help="Show all numbers of a namespace, or what was counted in its last minutes or days."
+    help="Show all numbers of a namespace, or their history."
     + example("rqj stats -n bookstore", "rqj stats --history minute --last 30"),
 )
 @click.option(
