@@ -1,9 +1,13 @@
 """Paused queues: nothing of them starts, nothing spins, and the end of a pause is met by itself."""
 
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
+from rqlite_jobs import App, Worker
 from rqlite_jobs.testing import FrozenClock, drain
 from tests.conftest import app_on
 from tests.servers import Server
@@ -45,6 +49,28 @@ def test_a_paused_queue_accepts_and_keeps_what_it_has(server: Server) -> None:
     assert app.inspect.stats().paused == {}
 
 
+def test_a_worker_that_waits_learns_of_a_pause_and_meets_its_end(server: Server) -> None:
+    """It was told of no due time before it slept."""
+    app, ran = app_on(server), threading.Event()
+
+    @app.job
+    def note() -> None:
+        ran.set()
+
+    note.enqueue()
+    with working(app):
+        assert ran.wait(10)
+        ran.clear()
+        began_s = time.monotonic()
+        app.control.pause("default", for_="800ms")
+        with monitored(server) as seen:
+            note.enqueue()
+            assert ran.wait(10)
+            took_s = time.monotonic() - began_s
+    assert 0.8 <= took_s < 2.0
+    assert _scripts(seen) < 15
+
+
 @pytest.mark.parametrize("slots", ["1", "10"])
 def test_a_worker_meets_the_end_of_a_pause_by_itself(server: Server, slots: str) -> None:
     with Site(server, NOTE) as site:
@@ -58,7 +84,7 @@ def test_a_worker_meets_the_end_of_a_pause_by_itself(server: Server, slots: str)
         with monitored(server) as seen:
             site.wait("second")
         assert 2.49 <= site.times("first")[0] - began_s < 4.5
-        assert len([line for line in seen if "EVALSHA" in line.upper()]) < 50
+        assert _scripts(seen) < 50
         assert worker.stopped() == 0
 
 
@@ -72,22 +98,44 @@ def test_it_waits_and_does_not_ask_again_and_again(server: Server) -> None:
                 site.jobs.note.enqueue(f"n{n}")
             site.app.control.pause("sales", for_=2.0)
             site.wait("n4")
-        assert len([line for line in seen if "EVALSHA" in line.upper()]) < 60
+        assert _scripts(seen) < 60
         assert site.count("first") == 1
 
 
-def test_resuming_wakes_a_worker_that_sleeps(server: Server) -> None:
+def test_paused_for_good_till_somebody_resumes_it(server: Server) -> None:
+    """Its worker goes on with other queues, and sleeps; resuming wakes it."""
     with Site(server, NOTE) as site:
         site.jobs.note.enqueue("first")
         site.app.control.pause("sales")
-        worker = site.serve("-c", "2", "-q", "sales")
+        worker = site.serve("-c", "2", "-q", "sales,mail")
         site.jobs.note.enqueue("second")
+        site.jobs.mail.enqueue("meanwhile")
+        site.wait("meanwhile")
         until(
             lambda: not site.app.caller.command("EXISTS", site.app.keys.wake("sales")),
             "it has looked, and waits",
         )
         assert site.count("first") == site.count("second") == 0
+        assert site.app.inspect.stats().ready == 2
         began_s = time.time()
-        site.app.control.resume("sales")
+        assert site.app.control.resume("sales") == "resumed"
         assert max(site.wait("first") + site.wait("second")) - began_s < 2
         assert worker.stopped() == 0
+
+
+@contextmanager
+def working(app: App) -> Iterator[None]:
+    """A worker in a thread of this process."""
+    worker = Worker(app, concurrency=2)
+    thread = threading.Thread(target=worker.run)
+    thread.start()
+    try:
+        yield
+    finally:
+        worker.stop()
+        thread.join(20)
+        assert not thread.is_alive()
+
+
+def _scripts(seen: list[str]) -> int:
+    return len([line for line in seen if "EVALSHA" in line.upper()])
