@@ -43,6 +43,7 @@ local ids, ids_at      = ARGV, 6            -- from here on the ids
 local kept = lane.recall()
 if kept then return cjson.decode(kept) end
 
+gone.check()
 local answers, out, headers, seen = {}, {}, {}, {}
 for i = ids_at, #ids do
   local id = ids[i]

@@ -81,11 +81,11 @@ local function rarely()
   --- @include lib/expiry.lua
   local parts, lapsed = {take = lock.take}, {}
 
-  --- Note who is in the way of a plan. One whose time is over will be ended, and is not in the way, unless `stays`:
-  -- its lock is one about which time alone decides.
+  --- Note who is in the way of a plan. One whose time is over will be ended before the plan is carried out, and is not
+  -- in the way, unless `stays`: its lock is one about which time alone decides.
   local function meet(plan, id, state, header, stays)
     if expiry.is(state, header) then
-      lapsed[#lapsed + 1] = {id, state, header}
+      lapsed[#lapsed + 1] = {plan = plan, id = id, state = state, header = header}
       if not stays then return false end
       state = 'expired'
     end
@@ -94,7 +94,7 @@ local function rarely()
   end
 
   --- Decide for each job whether its id is known already and who holds its lock, in Redis or earlier in this batch;
-  -- `seen` and `taken` are those of the batch that will be stored, by id and by lock.
+  -- `seen` and `taken` are those of the batch that will be stored: id -> where, lock key -> plan.
   function parts.meet(plans, records)
     local names, value_at, seen, taken = {}, {}, {}, {}
     for i = 1, #plans do
@@ -107,40 +107,51 @@ local function rarely()
     local values = #names > 0 and redis.call('MGET', unpack(names)) or {}
     for i = 1, #plans do
       local plan, at = plans[i], items_at + (i - 1) * ITEM
-      local key, twin = items[at + 5], seen[plan.id]
-      if twin then
-        plan.holder, plan.holder_state, plan.known = plan.id, twin.holder and 'dead' or twin.state, true
+      local key = items[at + 5]
+      if seen[plan.id] then
+        plan.holder, plan.holder_state, plan.known = plan.id, seen[plan.id], true
       elseif records[i] then
         local state, header = place.of(plan.id, records[i])
         plan.known = meet(plan, plan.id, state, header, false)
       end
       if value_at[i] and not plan.known then
-        local other, id, state, header = taken[key], nil, nil, nil
-        if not other then id, state, header = holder.of(values[value_at[i]]) end
+        local other, id, state, header, mode = taken[key], nil, nil, nil, nil
+        if not other then id, state, header, mode = holder.of(values[value_at[i]]) end
         if other then
           plan.holder, plan.holder_state = other.id, other.state
-        elseif id and meet(plan, id, state, header, header and header.mode == 'e') then
+        elseif id and mode == 'e' and seen[id] then -- its lock is of an earlier life of that id
+          plan.holder, plan.holder_state, plan.met = id, seen[id], true
+        elseif id and meet(plan, id, state, header, mode == 'e') then
           plan.met = true
         else
           taken[key] = plan
         end
       end
       plan.reject = plan.holder and not plan.known and items[at + 7] == 'reject'
-      if not plan.holder or plan.reject then seen[plan.id] = plan end
+      if not plan.holder or plan.reject then seen[plan.id] = plan.reject and 'dead' or plan.state end
     end
   end
 
-  --- The first writes: end those whose time was over when they were met, and forget the words about ids that come
-  -- again. The entry of such an id in a ready list, if it still lies there under a tomb, is its own again.
+  --- The first writes, plan by plan: end those whose time was over when they were met, and forget the word about an id
+  -- that comes again. The entry of such an id in a ready list, if it still lies there under a tomb, is its own again.
   function parts.clear(plans)
-    for i = 1, #lapsed do
-      local id, state, header = lapsed[i][1], lapsed[i][2], lapsed[i][3]
-      if redis.call('HEXISTS', jobs_key, id) == 1 then expiry.out(id, state, header) end
+    local rejects, words, next_lapsed = false, #lapsed > 0, 1
+    for i = 1, #plans do
+      rejects, words = rejects or plans[i].reject, words or items[items_at + (i - 1) * ITEM + 9] == '1'
     end
+    if rejects then dead.check(rejected_key) end
+    if words then gone.check() end
     for i = 1, #plans do
       local at, plan = items_at + (i - 1) * ITEM, plans[i]
+      local one = lapsed[next_lapsed]
+      while one and one.plan == plan do
+        -- Twice where a plan, or two of them, met it by its id and by its lock.
+        if redis.call('HEXISTS', jobs_key, one.id) == 1 then expiry.out(one.id, one.state, one.header) end
+        next_lapsed = next_lapsed + 1
+        one = lapsed[next_lapsed]
+      end
       if items[at + 9] == '1' and (plan.reject or not plan.holder) then
-        redis.call('HDEL', gone_key, plan.id)
+        gone.forget(plan.id)
         if plan.state == 'ready' and not plan.holder then plan.placed = tombs.unbury(items[at + 1], plan.id) end
       end
     end

@@ -71,7 +71,9 @@ if limit > 0 and due > 0 then
   batch.send('ZREM', scheduled_key, ids)
   scheduled_count = remove(ids)
 end
-local left = redis.call('LLEN', list_key) + redis.call('ZCARD', scheduled_key)
+local lying, under = redis.call('LLEN', list_key), redis.call('HLEN', tombs_key)
+if under > 0 and under >= lying then redis.call('DEL', list_key, tombs_key) end -- nothing but tombs is left
+local left = lying - under + redis.call('ZCARD', scheduled_key)
 local answer = {ready_count, scheduled_count, left}
 lane.keep(cjson.encode(answer))
 return answer

@@ -37,7 +37,10 @@ local ALIVE = {ready = true, scheduled = true, running = true, parked = true}
 --- Free one lock; its word, and who held it.
 local function release(key)
   local value = redis.pcall('GET', lock_prefix .. key)
-  if not lock.read(value) then return 'free', '' end
+  if not lock.read(value) then
+    redis.call('ZREM', locks_key, key) -- what is there is not ours, or its time to live was over: no lock to be listed
+    return 'free', ''
+  end
   local id, state = holder.of(value)
   if id and ALIVE[state] and not force then return 'held', id end
   redis.call('DEL', lock_prefix .. key)

@@ -62,10 +62,11 @@ local function revive(id)
   if type(redis.pcall('HLEN', tombs_prefix .. header.queue)) ~= 'number' then return 'unsound', '' end
   if not ready.sound(header.queue, header.level) then return 'unsound', '' end
   if header.mode then
-    local other, other_state, other_header = holder.of(redis.pcall('GET', lock_prefix .. header.key))
+    local other, other_state, other_header, mode = holder.of(redis.pcall('GET', lock_prefix .. header.key))
     if other and other ~= id and expiry.is(other_state, other_header) then
+      gone.check()
       expiry.out(other, other_state, other_header)
-      if other_header.mode ~= 'e' then other = nil end -- else time alone decides about its lock
+      if mode ~= 'e' then other = nil end -- else time alone decides about its lock
     end
     if other and other ~= id then return 'duplicate', other end
     -- Its own lock of until_expired is kept as it is: the time was counted from the enqueue.

@@ -220,7 +220,7 @@ class Control:
         while left > 0:
             ready, scheduled, behind = yield self._ops.purge(queue)
             purged += ready + scheduled
-            left = min(left - ready - scheduled, behind) if ready + scheduled else 0
+            left = min(left - ready - scheduled, behind)  # a step that meets only tombs takes none
         return purged
 
     def _pause(self, queue: str, for_ms: int | None, by: str | None) -> Steps[str]:

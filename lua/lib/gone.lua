@@ -2,6 +2,13 @@
 -- Expects: gone_key, left_key, gone_max, and lib/batch.
 local gone = {}
 
+--- Stop the script here if somebody else's key of another type stands in their place: asked before the first write for
+-- a job that such a word is about, which would else be half done.
+function gone.check()
+  redis.call('HLEN', gone_key)
+  redis.call('LLEN', left_key)
+end
+
 --- Keep a word about ids that are gone; it stays readable for the last `gone_max` of them. (At most 1,000 more than
 -- came are dropped: a bound that was lowered must not make one script endless.)
 function gone.tell(ids, word)
@@ -14,4 +21,10 @@ function gone.tell(ids, word)
   if over > 0 then
     batch.send('HDEL', gone_key, redis.call('RPOP', left_key, math.min(over, #ids + batch.portion)))
   end
+end
+
+--- Forget the word about an id that comes again. (Its place in the list, too: else the old place, when it is the
+-- oldest, would take a newer word about the same id with it.) O(ids that left after it).
+function gone.forget(id)
+  if redis.call('HDEL', gone_key, id) == 1 then redis.call('LREM', left_key, 1, id) end
 end

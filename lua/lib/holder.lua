@@ -4,7 +4,8 @@ local holder = {}
 
 local HOLDING = {ready = true, scheduled = true, running = true, parked = true}
 
---- Who holds the lock of this value, and the holder's state and header; nil if it is free to take.
+--- Who holds the lock of this value, the holder's state and header, and the mode it is held in, which decides; nil if
+-- it is free to take. (Not the mode in the header: an id that came again may ask for another lock by now, or none.)
 -- until_expired is held until its time is over, whatever became of the job; any other mode while the
 -- holder is in a holding state, so a pointer to a job that is gone is taken over on the spot.
 function holder.of(value)
@@ -14,5 +15,5 @@ function holder.of(value)
   local text = redis.call('HGET', jobs_key, id)
   local state, header = place.of(id, text)
   if mode ~= 'e' and not HOLDING[state] then return nil end
-  return id, state, header
+  return id, state, header, mode
 end

@@ -1,7 +1,7 @@
 --- Paused queues. An entry of `queues` is the levels of a queue, and where it is paused, behind a blank each, until
 -- when (0: until it is resumed), since when, and by whom.
 --   <levels>[ <until_ms> <since_ms> <by>]
--- Expects: queues_key, and lib/clock.
+-- Expects: queues_key, and lib/clock, lib/batch.
 local pauses = {}
 
 --- The end of the pause that an entry tells of, 0 for one without an end; nil if the queue is not paused now.
@@ -15,10 +15,13 @@ end
 --- Which of the `count` queues in `list` from `at` on are paused: queue -> end of its pause.
 function pauses.of(list, at, count)
   local found = {}
-  if count == 0 then return found end
-  local entries = redis.call('HMGET', queues_key, unpack(list, at, at + count - 1))
-  for i = 1, count do
-    if entries[i] and #entries[i] > 1 then found[list[at + i - 1]] = pauses.until_ms(entries[i]) end
+  for first = at, at + count - 1, batch.portion do
+    local last = math.min(first + batch.portion, at + count) - 1
+    local entries = redis.call('HMGET', queues_key, unpack(list, first, last))
+    for i = first, last do
+      local entry = entries[i - first + 1]
+      if entry and #entry > 1 then found[list[i]] = pauses.until_ms(entry) end
+    end
   end
   return found
 end

@@ -2,6 +2,7 @@
 
 import pytest
 
+from rqlite_jobs.errors import RqjError
 from tests.lua.stage import Stage, job, locked, once, tries
 
 
@@ -112,3 +113,13 @@ def test_a_schedule_of_a_foreign_type_spoils_nothing(stage: Stage) -> None:
     stage.client.set(stage.key("scheduled:bad"), "mine")
     assert stage.run(stage.ops.cancel(["b", "a"]))[0] == "cancelled"
     assert stage.world()["scheduled:bad"] == "mine"
+
+
+@pytest.mark.parametrize("key", ["gone", "left"])
+def test_a_foreign_key_where_its_word_goes_stops_it_before_its_first_write(stage: Stage, key: str) -> None:
+    stage.enqueue(job("a"), job("b"))
+    stage.client.set(stage.key(key), "mine")
+    before = stage.world()
+    with pytest.raises(RqjError):
+        stage.run(stage.ops.cancel(["a", "nobody's"]))
+    assert stage.world() == before

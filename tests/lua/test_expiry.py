@@ -189,3 +189,16 @@ def test_a_foreign_key_where_its_word_goes_stops_the_claim_before_its_first_writ
     with pytest.raises(RqjError):
         stage.run(stage.ops.turn("w1", "n" * 11, ["sales"], [], 9))
     assert stage.world() == before
+
+
+@pytest.mark.parametrize("key", ["gone", "left"])
+def test_the_same_of_an_enqueue_and_a_revive_that_meet_it(stage: Stage, key: str) -> None:
+    stage.bury(job("dead", lock=LOCK))
+    stage.enqueue(job("a", lock=LOCK, expires_ms=5), job("z"))
+    stage.client.set(stage.key(key), "mine")
+    stage.now_ms = 1005
+    before = stage.world()
+    for call in (stage.ops.enqueue([job("b", lock=LOCK)]), stage.ops.revive(["dead"])):
+        with pytest.raises(RqjError):
+            stage.run(call)
+        assert stage.world() == before

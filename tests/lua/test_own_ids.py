@@ -7,6 +7,7 @@ from rqlite_jobs.lock import Lock
 from tests.lua.stage import Stage, job, own, record, tries
 
 LOCK = Lock("until_executed", "k", 0, "return")
+LOCK_TOO = Lock("until_executed", "too", 0, "return")
 REJECT = Lock("until_executed", "k", 0, "reject")
 ONCE = Lock("until_expired", "k", 60_000, "return")
 
@@ -194,3 +195,52 @@ def test_of_its_tries_nothing_is_left_when_it_comes_again(stage: Stage) -> None:
     stage.run(stage.ops.cancel(["a"]))
     stage.enqueue(own("a"))
     assert [claim.attempts for claim in stage.claim(9)] == [0, 0]
+
+
+def test_the_lock_of_an_earlier_life_is_ended_by_its_time_alone(stage: Stage) -> None:
+    """The job that has that id by now asks for no lock; that it expires does not end the lock either."""
+    stage.enqueue(own("a", lock=ONCE))
+    stage.run(stage.ops.cancel(["a"]))
+    stage.bury(job("dead", lock=LOCK_TOO))
+    stage.enqueue(own("a", expires_ms=5), job("z"))
+    stage.now_ms = 1005
+    assert outcomes(stage, job("b", lock=ONCE)) == [("duplicate", "expired", "a")]
+    assert (stage.state("a"), stage.world()["lock:k"]) == ("expired", "e 61000 a")
+    stage.enqueue(own("a", expires_ms=5))
+    stage.now_ms = 1010
+    stage.client.hset(stage.key("jobs"), "dead", record(job("dead", lock=LOCK)))
+    assert stage.run(stage.ops.revive(["dead"])) == [("duplicate", "a")]
+    assert (stage.state("a"), stage.world()["lock:k"]) == ("expired", "e 61000 a")
+
+
+def test_the_lock_of_an_earlier_life_met_beside_the_later_one(stage: Stage) -> None:
+    stage.enqueue(own("a", lock=ONCE, expires_ms=5), job("z"))
+    stage.now_ms = 1005
+    assert outcomes(stage, own("a", delay_ms=7), job("b", lock=ONCE)) == [
+        ("enqueued", "scheduled", ""),
+        ("duplicate", "scheduled", "a"),
+    ]
+    assert stage.world()["totals"] == {"enqueued": "3", "expired": "1", "refused": "1"}
+
+
+def test_the_word_about_one_that_came_again_is_not_lost_early(stage: Stage) -> None:
+    stage.set(done_max_count=2)
+    for _ in range(3):
+        stage.enqueue(own("a"))
+        stage.run(stage.ops.cancel(["a"]))
+        assert (stage.world()["left"], stage.world()["gone"]) == (["a"], {"a": "cancelled"})
+    stage.enqueue(job("b"), job("c"))
+    stage.run(stage.ops.cancel(["b"]))
+    assert (stage.state("a"), stage.state("b")) == ("cancelled", "cancelled")
+    stage.run(stage.ops.cancel(["c"]))
+    assert (stage.state("a"), stage.state("b")) == ("unknown", "cancelled")
+
+
+@pytest.mark.parametrize("key", ["gone", "left", "rejected"])
+def test_a_foreign_key_stops_an_enqueue_before_its_first_write(stage: Stage, key: str) -> None:
+    stage.enqueue(job("z", lock=LOCK))
+    stage.client.set(stage.key(key), "mine")
+    before = stage.world()
+    with pytest.raises(RqjError):
+        stage.enqueue(job("d", delay_ms=5), own("a", lock=LOCK_TOO), job("b", lock=REJECT))
+    assert stage.world() == before

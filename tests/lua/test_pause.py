@@ -138,3 +138,11 @@ def test_an_entry_that_tells_of_no_pause(stage: Stage, entry: str) -> None:
     stage.client.hset(stage.key("queues"), "sales", entry)
     assert stage.run(stage.ops.survey()).queues[0].pause is None
     assert [claim.id for claim in stage.claim(1)] == ["a"]
+
+
+def test_a_worker_of_very_many_queues(stage: Stage) -> None:
+    """Lua's stack takes 8,000 values at once."""
+    stage.enqueue(job("a", "q8999"), job("b", "q7"))
+    stage.run(stage.ops.pause("q8999", 5, "ann"))
+    stage.worker()
+    assert turned(stage, *(f"q{at}" for at in range(9000))) == (["b"], 1005, False)

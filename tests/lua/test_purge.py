@@ -85,3 +85,23 @@ def test_a_key_of_a_foreign_type_refuses_all(stage: Stage, key: str) -> None:
     with pytest.raises(RqjError, match="a key of the queue sales has a foreign type"):
         stage.run(stage.ops.purge("sales"))
     assert stage.world() == before
+
+
+def test_tombs_are_not_left(stage: Stage) -> None:
+    """What is left is jobs: whoever purges step by step goes on till none waits."""
+    stage.enqueue(*(job(name) for name in "abcdef"))
+    stage.run(stage.ops.cancel(["a", "b", "c", "e"]))
+    assert stage.run(stage.ops.purge("sales", 1)) == (0, 0, 2)
+    assert stage.run(stage.ops.purge("sales", 1)) == (0, 0, 2)
+    assert stage.run(stage.ops.purge("sales", 2)) == (1, 0, 1)
+    assert stage.run(stage.ops.purge("sales", 3)) == (1, 0, 0)
+    assert {"ready:sales:0", "tombs:sales"}.isdisjoint(stage.world())
+
+
+def test_where_only_tombs_are_left_the_list_goes(stage: Stage) -> None:
+    stage.enqueue(*(job(name) for name in "abc"))
+    stage.run(stage.ops.cancel(["b", "c"]))
+    answer, changed = stage.did(stage.ops.purge("sales", 1))
+    assert answer == (1, 0, 0)
+    assert {"ready:sales:0", "tombs:sales"} <= set(changed)
+    assert {"ready:sales:0", "tombs:sales"}.isdisjoint(stage.world())

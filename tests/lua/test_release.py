@@ -66,3 +66,13 @@ def test_asked_again_in_its_lane(stage: Stage) -> None:
     before = stage.world()
     assert stage.sent(call) == [[b"released", b"a"]]
     assert stage.world() == before
+
+
+@pytest.mark.parametrize("kind", ["nothing", "foreign"])
+def test_an_entry_of_the_index_without_a_lock_goes(stage: Stage, kind: str) -> None:
+    """Where the key of a lock that lives with its job was dropped by the server, say: it would be listed for ever."""
+    stage.enqueue(locked("a"))
+    stage.client.delete(stage.key("lock:k"))
+    if kind == "foreign":
+        stage.client.set(stage.key("lock:k"), "mine")
+    assert stage.did(stage.ops.release(["k"])) == ([("free", "")], {"locks": {"k": (INF, None)}})

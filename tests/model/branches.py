@@ -85,6 +85,7 @@ BRANCHES = frozenset(
         "promote: more due than a call takes",
         "promote: passes a foreign key by",
         "purge: all",
+        "purge: nothing but tombs left",
         "purge: something left",
         "purge: tombs",
         "recover: by name, alive or not",

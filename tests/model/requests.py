@@ -190,6 +190,10 @@ class Requests(State):
             job = self.jobs.pop(id)
             self.free_lock(job)
         self.totals["deleted"] += len(alive) + len(due)
-        left = len(line) + len(self.scheduled(queue))
+        if tombs and len(tombs) >= len(line):
+            self.note("purge: nothing but tombs left")
+            line.clear()
+            tombs.clear()
+        left = self.ready_count(queue) + len(self.scheduled(queue))
         self.note("purge: something left" if left else "purge: all")
         return len(alive), len(due), left

@@ -38,7 +38,8 @@ MUTANTS: dict[str, tuple[Profile, Change]] = {
     "twins in a batch do not see each other": (
         SMALL,
         Change(
-            "local other, id, state, header = taken[key], nil, nil, nil", "local other, id, state, header"
+            "local other, id, state, header, mode = taken[key],",
+            "local other, id, state, header, mode = nil,",
         ),
     ),
     "the token is not checked": (

@@ -90,6 +90,15 @@ def test_purge(app: App, way: int) -> None:
 
 
 @both_ways
+def test_purge_goes_on_behind_many_that_were_cancelled(app: App, way: int) -> None:
+    handler = app.job(queue="mail")(plain)
+    jobs = handler.enqueue_many((n,) for n in range(2200))
+    act(app, "cancel", way)(job.id for job in jobs[:2100])
+    assert act(app, "purge", way)("mail") == 100
+    assert app.inspect.stats().ready == 0
+
+
+@both_ways
 def test_pause_and_resume(app: App, way: int) -> None:
     with isolated(app, clock=FrozenClock(1_900_000_000)):
         app.job(plain).enqueue()
