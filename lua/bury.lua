@@ -21,6 +21,7 @@ local lane_prefix      = KEYS[16] -- strings .. lane: last nonce and answer
 local tombs_prefix     = KEYS[17] -- hashes  .. queue: ids cancelled while ready
 local dead_key         = KEYS[18] -- list    dead ids, newest on the left
 local history_prefix   = KEYS[19] -- hashes  .. unit:number: the counters when a minute or day began
+local changelog_key    = KEYS[20] -- stream  what operators did, and workers to dead ones
 local lane_name        = ARGV[1]            -- the asker's lane: one outstanding request of one producer
 local nonce            = ARGV[2]            -- 16 characters, this request's own
 local asked_ms         = tonumber(ARGV[3])  -- -1: ask the server
@@ -28,7 +29,10 @@ local lock_safety_ms   = tonumber(ARGV[4])  -- how long past its due time the ne
 local dead_max         = tonumber(ARGV[5])  -- how many dead jobs are kept
 local dead_age_ms      = tonumber(ARGV[6])  -- how long they are kept; 0: however old
 local reason           = ARGV[7]            -- told to readers as the last error
-local ids, ids_at      = ARGV, 8            -- from here on the ids
+local changelog_max    = ARGV[8]            -- how many lines of the changelog are kept
+local by               = ARGV[9]            -- who asks, for those who wonder
+local ids, ids_at      = ARGV, 10           -- from here on the ids
+local WHY_MAX = 200                         -- bytes of the reason that the changelog has
 --- @include lib/lane.lua
 --- @include lib/clock.lua
 --- @include lib/batch.lua
@@ -40,11 +44,12 @@ local ids, ids_at      = ARGV, 8            -- from here on the ids
 --- @include lib/job.lua
 --- @include lib/waiting.lua
 --- @include lib/dead.lua
+--- @include lib/changelog.lua
 
 local kept = lane.recall()
 if kept then return cjson.decode(kept) end
 
-local answers = {}
+local answers, buried = {}, {}
 for i = ids_at, #ids do
   local id = ids[i]
   local state, header = place.of(id, redis.call('HGET', jobs_key, id))
@@ -55,11 +60,13 @@ for i = ids_at, #ids do
     waiting.take_out(id, state, header)
     local tried = tries.read(redis.call('HGET', tries_key, id))
     dead.bury(dead_key, id, header, tried, {reason = 'buried', error = reason})
+    buried[#buried + 1] = id
     answers[#answers + 1] = 'buried'
   else
     answers[#answers + 1] = state
   end
 end
 dead.trim(dead_key, dead_max, dead_age_ms)
+changelog.write(changelog_key, 'bury', by, buried, {'why', string.sub(reason, 1, WHY_MAX)})
 lane.keep(cjson.encode(answers))
 return answers

@@ -21,12 +21,15 @@ local lane_prefix      = KEYS[16] -- strings .. lane: last nonce and answer
 local tombs_prefix     = KEYS[17] -- hashes  .. queue: ids cancelled while ready
 local left_key         = KEYS[18] -- list    ids in `gone`, newest on the left
 local history_prefix   = KEYS[19] -- hashes  .. unit:number: the counters when a minute or day began
+local changelog_key    = KEYS[20] -- stream  what operators did, and workers to dead ones
 local lane_name        = ARGV[1]            -- the asker's lane: one outstanding request of one producer
 local nonce            = ARGV[2]            -- 16 characters, this request's own
 local asked_ms         = tonumber(ARGV[3])  -- -1: ask the server
 local lock_safety_ms   = tonumber(ARGV[4])  -- how long past its due time the net under a lock reaches
 local gone_max         = tonumber(ARGV[5])  -- how many words about gone jobs are kept
-local ids, ids_at      = ARGV, 6            -- from here on the ids
+local changelog_max    = ARGV[6]            -- how many lines of the changelog are kept
+local by               = ARGV[7]            -- who asks, for those who wonder
+local ids, ids_at      = ARGV, 8            -- from here on the ids
 --- @include lib/lane.lua
 --- @include lib/clock.lua
 --- @include lib/batch.lua
@@ -39,6 +42,7 @@ local ids, ids_at      = ARGV, 6            -- from here on the ids
 --- @include lib/waiting.lua
 --- @include lib/removal.lua
 --- @include lib/gone.lua
+--- @include lib/changelog.lua
 
 local kept = lane.recall()
 if kept then return cjson.decode(kept) end
@@ -64,5 +68,6 @@ for i = ids_at, #ids do
 end
 removal.jobs(out, headers, 'cancelled')
 gone.tell(out, 'cancelled')
+changelog.write(changelog_key, 'cancel', by, out)
 lane.keep(cjson.encode(answers))
 return answers

@@ -23,11 +23,14 @@ local dead_key         = KEYS[18] -- list    dead ids, newest on the left
 local rejected_key     = KEYS[19] -- list    refused duplicates, newest on the left
 local done_key         = KEYS[20] -- list    finished ids, newest on the left
 local history_prefix   = KEYS[21] -- hashes  .. unit:number: the counters when a minute or day began
+local changelog_key    = KEYS[22] -- stream  what operators did, and workers to dead ones
 local lane_name        = ARGV[1]            -- the asker's lane: one outstanding request of one producer
 local nonce            = ARGV[2]            -- 16 characters, this request's own
 local asked_ms         = tonumber(ARGV[3])  -- -1: ask the server
 local lock_safety_ms   = tonumber(ARGV[4])  -- how long past its due time the net under a lock reaches
-local ids, ids_at      = ARGV, 5            -- from here on the ids
+local changelog_max    = ARGV[5]            -- how many lines of the changelog are kept
+local by               = ARGV[6]            -- who asks, for those who wonder
+local ids, ids_at      = ARGV, 7            -- from here on the ids
 --- @include lib/lane.lua
 --- @include lib/clock.lua
 --- @include lib/batch.lua
@@ -39,11 +42,12 @@ local ids, ids_at      = ARGV, 5            -- from here on the ids
 --- @include lib/job.lua
 --- @include lib/waiting.lua
 --- @include lib/removal.lua
+--- @include lib/changelog.lua
 
 local kept = lane.recall()
 if kept then return cjson.decode(kept) end
 
-local answers = {}
+local answers, deleted = {}, {}
 for i = ids_at, #ids do
   local id = ids[i]
   local state, header = place.of(id, redis.call('HGET', jobs_key, id))
@@ -60,6 +64,7 @@ for i = ids_at, #ids do
     word = state
   end
   if word == 'deleted' then
+    deleted[#deleted + 1] = id
     if state == 'done' then
       job.forget({id}) -- it counts as done, not as deleted
     else
@@ -69,5 +74,6 @@ for i = ids_at, #ids do
   end
   answers[#answers + 1] = word
 end
+changelog.write(changelog_key, 'delete', by, deleted)
 lane.keep(cjson.encode(answers))
 return answers

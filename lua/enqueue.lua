@@ -28,13 +28,15 @@ local lane_prefix      = KEYS[19] -- strings .. lane: last nonce and answer
 local tombs_prefix     = KEYS[20] -- hashes  .. queue: ids cancelled while ready
 local left_key         = KEYS[21] -- list    ids in `gone`, newest on the left
 local history_prefix   = KEYS[22] -- hashes  .. unit:number: the counters when a minute or day began
+local events_key       = KEYS[23] -- stream  what befell jobs by themselves
 local lane_name        = ARGV[1]            -- the asker's lane: one outstanding request of one producer
 local nonce            = ARGV[2]            -- 16 characters, this request's own
 local asked_ms         = tonumber(ARGV[3])  -- -1: ask the server
 local lock_safety_ms   = tonumber(ARGV[4])  -- how long past its due time the net under a lock reaches
 local rejected_max     = tonumber(ARGV[5])  -- how many refused duplicates are kept
 local gone_max         = tonumber(ARGV[6])  -- how many words about jobs that are gone are kept
-local items, items_at  = ARGV, 7            -- from here on 11 each: id, queue, level, due ('' now, '+ms' from now,
+local changelog_max    = ARGV[7]            -- how many lines of the changelog are kept
+local items, items_at  = ARGV, 8            -- from here on 11 each: id, queue, level, due ('' now, '+ms' from now,
                                             -- '@ms' at), mode ('' none), lock key, ttl_ms, on_conflict, payload,
                                             -- '1' for an id of one's own, ms from now till it expires ('' never)
 local ITEM = 11
@@ -80,6 +82,7 @@ local function rarely()
   --- @include lib/gone.lua
   --- @include lib/expiry.lua
   local parts, lapsed = {take = lock.take}, {}
+  local refused, took = {}, {} -- for the changelog: lists of {id, lock key, id of the other job}
 
   --- Note who is in the way of a plan. One whose time is over will be ended before the plan is carried out, and is not
   -- in the way, unless `stays`: its lock is one about which time alone decides.
@@ -115,8 +118,8 @@ local function rarely()
         plan.known = meet(plan, plan.id, state, header, false)
       end
       if value_at[i] and not plan.known then
-        local other, id, state, header, mode = taken[key], nil, nil, nil, nil
-        if not other then id, state, header, mode = holder.of(values[value_at[i]]) end
+        local other, id, state, header, mode, former = taken[key], nil, nil, nil, nil, nil
+        if not other then id, state, header, mode, former = holder.of(values[value_at[i]]) end
         if other then
           plan.holder, plan.holder_state = other.id, other.state
         elseif id and mode == 'e' and seen[id] then -- its lock is of an earlier life of that id
@@ -125,6 +128,7 @@ local function rarely()
           plan.met = true
         else
           taken[key] = plan
+          if former and former ~= plan.id then took[#took + 1] = {plan.id, key, former} end
         end
       end
       plan.reject = plan.holder and not plan.known and items[at + 7] == 'reject'
@@ -160,14 +164,24 @@ local function rarely()
   --- Keep the lock that an enqueue met from running out under its living holder.
   parts.renew = lock.renew_if_old
 
-  --- Put a refused job among the rejected.
-  function parts.reject(id, holder_id)
+  --- Put a job that the lock `key` refused among the rejected.
+  function parts.reject(id, holder_id, key)
+    refused[#refused + 1] = {id, key, holder_id}
     dead.bury(rejected_key, id, nil, tries.read(nil), {reason = 'duplicate', error = 'duplicate of ' .. holder_id})
   end
 
   --- Keep the rejected within their bound; once their records are stored, or one would outlive its id.
   function parts.trim()
     dead.trim(rejected_key, rejected_max, 0)
+  end
+
+  --- Tell the changelog of what others will wonder about.
+  function parts.tell()
+    if #refused + #took + #expiry.ended == 0 then return end
+    --- @include lib/changelog.lua
+    changelog.write(events_key, 'expire', 'enqueue', expiry.ended)
+    changelog.write_locks(events_key, 'takeover', 'enqueue', took)
+    changelog.write_locks(events_key, 'reject', 'enqueue', refused)
   end
 
   return parts
@@ -233,7 +247,7 @@ for i = 1, #plans do
     if plan.reject then
       answers[i] = {'rejected', id, 'dead', plan.holder}
       as_asked = false
-      parts.reject(id, plan.holder)
+      parts.reject(id, plan.holder, items[at + 5])
     else
       answers[i] = {'enqueued', id, plan.state, ''}
       as_asked = as_asked and (plan.state == 'ready') == (items[at + 3] == '')
@@ -258,7 +272,10 @@ end
 if #stored > 0 then batch.send('HSET', jobs_key, stored) end
 for i = 1, #to_ready do ready.push(to_ready[i].queue, to_ready[i].level, to_ready[i]) end
 for queue in pairs(queues) do redis.call('HSETNX', queues_key, queue, '0') end
-if parts then parts.trim() end
+if parts then
+  parts.trim()
+  parts.tell()
+end
 totals.add('enqueued', #stored / 2)
 totals.add('refused', refused)
 

@@ -26,6 +26,7 @@ local lock_prefix      = KEYS[16] -- strings .. lock key: holder
 local queues_key       = KEYS[17] -- hash    queue -> its levels, and its pause
 local rejected_key     = KEYS[18] -- list    refused duplicates, newest on the left
 local history_prefix   = KEYS[19] -- hashes  .. unit:number: the counters when a minute or day began
+local changelog_key    = KEYS[20] -- stream  what operators did, and workers to dead ones
 local asked_ms         = tonumber(ARGV[1])  -- -1: ask the server
 local worker           = ARGV[2]            -- who asks
 local lease_ms         = tonumber(ARGV[3])  -- how long its lease is, from now
@@ -34,7 +35,8 @@ local dead_max         = tonumber(ARGV[5])  -- how many dead jobs are kept
 local dead_age_ms      = tonumber(ARGV[6])  -- how long they are kept; 0: however old
 local rejected_max     = tonumber(ARGV[7])  -- how many refused duplicates are kept
 local lock_safety_ms   = tonumber(ARGV[8])  -- how long past its due time the net under a lock reaches
-local held, held_at    = ARGV, 9            -- from here on the ids it holds
+local changelog_max    = ARGV[9]            -- how many lines of the changelog are kept
+local held, held_at    = ARGV, 10           -- from here on the ids it holds
 local SWEEP_MAX = 100                       -- locks dropped a call
 --- @include lib/clock.lua
 --- @include lib/batch.lua
@@ -48,6 +50,8 @@ local SWEEP_MAX = 100                       -- locks dropped a call
 --- @include lib/dead.lua
 --- @include lib/recovery.lua
 --- @include lib/workers.lua
+--- @include lib/changelog.lua
+--- @include lib/recovered.lua
 
 if not redis.call('ZSCORE', workers_key, worker) then return {'lost', clock.now_ms, 0, 0, {}} end
 local named = {}
@@ -56,8 +60,9 @@ for i = held_at, #held do named[held[i]] = true end
 local were_here = workers.were_here(lease_ms)
 workers.lease(worker, lease_ms)
 recovery.unheard(worker, named, lease_ms)
-local recovered = were_here and recovery.sweep() or 0
+local count = were_here and recovery.sweep() or 0
+recovered.tell(worker)
 dead.trim(dead_key, dead_max, dead_age_ms)
 dead.trim(rejected_key, rejected_max, dead_age_ms)
 lock.sweep(SWEEP_MAX)
-return {'ok', clock.now_ms, workers.next_end_ms(worker), recovered, redis.call('HKEYS', queues_key)}
+return {'ok', clock.now_ms, workers.next_end_ms(worker), count, redis.call('HKEYS', queues_key)}

@@ -13,12 +13,15 @@ local scheduled_prefix = KEYS[9]  -- zsets   .. queue: ids by run_at_ms
 local lock_prefix      = KEYS[10] -- strings .. lock key: holder
 local lane_prefix      = KEYS[11] -- strings .. lane: last nonce and answer
 local history_prefix   = KEYS[12] -- hashes  .. unit:number: the counters when a minute or day began
+local changelog_key    = KEYS[13] -- stream  what operators did, and workers to dead ones
 local lane_name        = ARGV[1]            -- the asker's lane: one outstanding request of one producer
 local nonce            = ARGV[2]            -- 16 characters, this request's own
 local asked_ms         = tonumber(ARGV[3])  -- -1: ask the server
 local lock_safety_ms   = tonumber(ARGV[4])  -- how long past its due time the net under a lock reaches
 local queue            = ARGV[5]            -- which one
 local limit            = tonumber(ARGV[6])  -- at most 1,000
+local changelog_max    = ARGV[7]            -- how many lines of the changelog are kept
+local by               = ARGV[8]            -- who asks, for those who wonder
 --- @include lib/lane.lua
 --- @include lib/clock.lua
 --- @include lib/batch.lua
@@ -27,6 +30,7 @@ local limit            = tonumber(ARGV[6])  -- at most 1,000
 --- @include lib/totals.lua
 --- @include lib/job.lua
 --- @include lib/removal.lua
+--- @include lib/changelog.lua
 
 local kept = lane.recall()
 if kept then return cjson.decode(kept) end
@@ -40,6 +44,8 @@ if type(waiting) ~= 'number' or type(due) ~= 'number' or type(tomb_count) ~= 'nu
   return redis.error_reply('RQJ_TYPE a key of the queue ' .. queue .. ' has a foreign type')
 end
 
+local purged = {}
+
 --- Delete jobs that were taken out of their place; answers how many there were.
 local function remove(ids)
   local records, headers, out = batch.fields(jobs_key, ids), {}, {}
@@ -47,6 +53,7 @@ local function remove(ids)
     if records[i] then
       out[#out + 1] = ids[i]
       headers[#out] = record.read(records[i]) or false
+      purged[#purged + 1] = ids[i]
     end
   end
   removal.jobs(out, headers, 'deleted')
@@ -75,5 +82,6 @@ local lying, under = redis.call('LLEN', list_key), redis.call('HLEN', tombs_key)
 if under > 0 and under >= lying then redis.call('DEL', list_key, tombs_key) end -- nothing but tombs is left
 local left = lying - under + redis.call('ZCARD', scheduled_key)
 local answer = {ready_count, scheduled_count, left}
+changelog.write(changelog_key, 'purge', by, purged, {'queue', queue})
 lane.keep(cjson.encode(answer))
 return answer

@@ -19,12 +19,15 @@ local worker_prefix    = KEYS[14] -- hashes  .. worker: host, pid, queues ...
 local wake_prefix      = KEYS[15] -- lists   .. queue: at most one wake-up token
 local lock_prefix      = KEYS[16] -- strings .. lock key: holder
 local history_prefix   = KEYS[17] -- hashes  .. unit:number: the counters when a minute or day began
+local changelog_key    = KEYS[18] -- stream  what operators did, and workers to dead ones
 local asked_ms         = tonumber(ARGV[1])  -- -1: ask the server
 local max_crashes      = tonumber(ARGV[2])  -- after so many a job is buried
 local dead_max         = tonumber(ARGV[3])  -- how many dead jobs are kept
 local dead_age_ms      = tonumber(ARGV[4])  -- how long they are kept; 0: however old
 local lock_safety_ms   = tonumber(ARGV[5])  -- how long past its due time the net under a lock reaches
-local named, named_at  = ARGV, 6            -- from here on the workers; none: all whose lease is over
+local changelog_max    = ARGV[6]            -- how many lines of the changelog are kept
+local by               = ARGV[7]            -- who asks, for those who wonder
+local named, named_at  = ARGV, 8            -- from here on the workers; none: all whose lease is over
 --- @include lib/clock.lua
 --- @include lib/batch.lua
 --- @include lib/record.lua
@@ -36,16 +39,19 @@ local named, named_at  = ARGV, 6            -- from here on the workers; none: a
 --- @include lib/job.lua
 --- @include lib/dead.lua
 --- @include lib/recovery.lua
+--- @include lib/changelog.lua
+--- @include lib/recovered.lua
 
 for i = named_at, #named do
   if redis.call('ZSCORE', workers_key, named[i]) then recovery.fell(named[i]) end
 end
-local recovered = 0
+local count = 0
 if #named < named_at then
-  recovered = recovery.sweep()
+  count = recovery.sweep()
 else
   for i = named_at, #named do
-    recovered = recovered + recovery.worker(named[i], recovery.jobs_max - recovered, true)
+    count = count + recovery.worker(named[i], recovery.jobs_max - count, true)
   end
 end
-return {recovered, redis.call('ZCARD', fallen_key)}
+recovered.tell(by)
+return {count, redis.call('ZCARD', fallen_key)}

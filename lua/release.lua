@@ -14,12 +14,15 @@ local scheduled_prefix = KEYS[9]  -- zsets   .. queue: ids by run_at_ms
 local running_prefix   = KEYS[10] -- hashes  .. worker: id -> kind and token
 local lock_prefix      = KEYS[11] -- strings .. lock key: holder
 local lane_prefix      = KEYS[12] -- strings .. lane: last nonce and answer
+local changelog_key    = KEYS[13] -- stream  what operators did, and workers to dead ones
 local lane_name        = ARGV[1]            -- the asker's lane: one outstanding request of one producer
 local nonce            = ARGV[2]            -- 16 characters, this request's own
 local asked_ms         = tonumber(ARGV[3])  -- -1: ask the server
 local lock_safety_ms   = tonumber(ARGV[4])  -- how long past its due time the net under a lock reaches
 local force            = ARGV[5] == '1'     -- free also what is alive
-local named, named_at  = ARGV, 6            -- from here on lock keys
+local changelog_max    = ARGV[6]            -- how many lines of the changelog are kept
+local by               = ARGV[7]            -- who asks, for those who wonder
+local named, named_at  = ARGV, 8            -- from here on lock keys
 --- @include lib/lane.lua
 --- @include lib/clock.lua
 --- @include lib/batch.lua
@@ -28,10 +31,12 @@ local named, named_at  = ARGV, 6            -- from here on lock keys
 --- @include lib/place.lua
 --- @include lib/lock.lua
 --- @include lib/holder.lua
+--- @include lib/changelog.lua
 
 local kept = lane.recall()
 if kept then return cjson.decode(kept) end
 
+local freed = {}
 local ALIVE = {ready = true, scheduled = true, running = true, parked = true}
 
 --- Free one lock; its word, and who held it.
@@ -41,14 +46,16 @@ local function release(key)
     redis.call('ZREM', locks_key, key) -- what is there is not ours, or its time to live was over: no lock to be listed
     return 'free', ''
   end
-  local id, state = holder.of(value)
+  local id, state, _, _, former = holder.of(value)
   if id and ALIVE[state] and not force then return 'held', id end
   redis.call('DEL', lock_prefix .. key)
   redis.call('ZREM', locks_key, key)
+  if id or former then freed[#freed + 1] = {id or former, key} end
   return id and 'released' or 'free', id or ''
 end
 
 local answers = {}
 for i = named_at, #named do answers[#answers + 1] = {release(named[i])} end
+changelog.write_locks(changelog_key, 'release', by, freed, {'force', force and '1' or '0'})
 lane.keep(cjson.encode(answers))
 return answers

@@ -18,11 +18,14 @@ local wake_prefix      = KEYS[12] -- lists   .. queue: at most one wake-up token
 local lock_prefix      = KEYS[13] -- strings .. lock key: holder
 local lane_prefix      = KEYS[14] -- strings .. lane: last nonce and answer
 local tombs_prefix     = KEYS[15] -- hashes  .. queue: ids cancelled while ready
+local changelog_key    = KEYS[16] -- stream  what operators did, and workers to dead ones
 local lane_name        = ARGV[1]            -- the asker's lane: one outstanding request of one producer
 local nonce            = ARGV[2]            -- 16 characters, this request's own
 local asked_ms         = tonumber(ARGV[3])  -- -1: ask the server
 local lock_safety_ms   = tonumber(ARGV[4])  -- how long past its due time the net under a lock reaches
-local ids, ids_at      = ARGV, 5            -- from here on the ids
+local changelog_max    = ARGV[5]            -- how many lines of the changelog are kept
+local by               = ARGV[6]            -- who asks, for those who wonder
+local ids, ids_at      = ARGV, 7            -- from here on the ids
 --- @include lib/lane.lua
 --- @include lib/clock.lua
 --- @include lib/batch.lua
@@ -32,6 +35,7 @@ local ids, ids_at      = ARGV, 5            -- from here on the ids
 --- @include lib/lock.lua
 --- @include lib/ready.lua
 --- @include lib/tombs.lua
+--- @include lib/changelog.lua
 
 local kept = lane.recall()
 if kept then return cjson.decode(kept) end
@@ -54,7 +58,12 @@ local function go(id)
   return 'retried'
 end
 
-local answers = {}
-for i = ids_at, #ids do answers[#answers + 1] = go(ids[i]) end
+local answers, retried = {}, {}
+for i = ids_at, #ids do
+  local word = go(ids[i])
+  if word == 'retried' then retried[#retried + 1] = ids[i] end
+  answers[#answers + 1] = word
+end
+changelog.write(changelog_key, 'retry', by, retried)
 lane.keep(cjson.encode(answers))
 return answers

@@ -27,12 +27,16 @@ local bodies_key       = KEYS[19] -- hash    id -> payload over 2 KiB
 local totals_key       = KEYS[20] -- hash    lifetime counters
 local left_key         = KEYS[21] -- list    ids in `gone`, newest on the left
 local history_prefix   = KEYS[22] -- hashes  .. unit:number: the counters when a minute or day began
+local changelog_key    = KEYS[23] -- stream  what operators did, and workers to dead ones
+local events_key       = KEYS[24] -- stream  what befell jobs by themselves
 local lane_name        = ARGV[1]            -- the asker's lane: one outstanding request of one producer
 local nonce            = ARGV[2]            -- 16 characters, this request's own
 local asked_ms         = tonumber(ARGV[3])  -- -1: ask the server
 local lock_safety_ms   = tonumber(ARGV[4])  -- how long past its due time the net under a lock reaches
 local gone_max         = tonumber(ARGV[5])  -- how many words about jobs that are gone are kept
-local ids, ids_at      = ARGV, 6            -- from here on the ids
+local changelog_max    = ARGV[6]            -- how many lines of the changelog are kept
+local by               = ARGV[7]            -- who asks, for those who wonder
+local ids, ids_at      = ARGV, 8            -- from here on the ids
 --- @include lib/lane.lua
 --- @include lib/clock.lua
 --- @include lib/batch.lua
@@ -49,9 +53,12 @@ local ids, ids_at      = ARGV, 6            -- from here on the ids
 --- @include lib/removal.lua
 --- @include lib/gone.lua
 --- @include lib/expiry.lua
+--- @include lib/changelog.lua
 
 local kept = lane.recall()
 if kept then return cjson.decode(kept) end
+
+local revived, took = {}, {}
 
 --- Does this dead job get its place back? Its word, and who holds its lock.
 local function revive(id)
@@ -62,7 +69,7 @@ local function revive(id)
   if type(redis.pcall('HLEN', tombs_prefix .. header.queue)) ~= 'number' then return 'unsound', '' end
   if not ready.sound(header.queue, header.level) then return 'unsound', '' end
   if header.mode then
-    local other, other_state, other_header, mode = holder.of(redis.pcall('GET', lock_prefix .. header.key))
+    local other, other_state, other_header, mode, former = holder.of(redis.pcall('GET', lock_prefix .. header.key))
     if other and other ~= id and expiry.is(other_state, other_header) then
       gone.check()
       expiry.out(other, other_state, other_header)
@@ -71,6 +78,7 @@ local function revive(id)
     if other and other ~= id then return 'duplicate', other end
     -- Its own lock of until_expired is kept as it is: the time was counted from the enqueue.
     if not other then lock.take(header.key, header.mode, id, header.ttl_ms, clock.now_ms) end
+    if former and former ~= id then took[#took + 1] = {id, header.key, former} end
   end
   if redis.call('LREM', dead_key, -1, id) == 0 then redis.call('LREM', rejected_key, -1, id) end
   redis.call('HDEL', tries_key, id)
@@ -86,10 +94,14 @@ local function revive(id)
   else
     ready.push(header.queue, header.level, {id})
   end
+  revived[#revived + 1] = id
   return 'revived', ''
 end
 
 local answers = {}
 for i = ids_at, #ids do answers[#answers + 1] = {revive(ids[i])} end
+changelog.write(changelog_key, 'revive', by, revived)
+changelog.write(events_key, 'expire', 'revive', expiry.ended)
+changelog.write_locks(events_key, 'takeover', 'revive', took)
 lane.keep(cjson.encode(answers))
 return answers

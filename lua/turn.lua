@@ -30,6 +30,7 @@ local queues_key       = KEYS[19] -- hash    queue -> its levels, and its pause
 local gone_key         = KEYS[20] -- hash    id -> word about a job that is gone
 local left_key         = KEYS[21] -- list    ids in `gone`, newest on the left
 local history_prefix   = KEYS[22] -- hashes  .. unit:number: the counters when a minute or day began
+local events_key       = KEYS[23] -- stream  what befell jobs by themselves
 local nonce            = ARGV[1]            -- 16 characters, the random part of this turn's tokens
 local again            = ARGV[2] == '1'     -- this request was sent before, and its answer lost
 local asked_ms         = tonumber(ARGV[3])  -- -1: ask the server
@@ -42,7 +43,8 @@ local dead_max         = tonumber(ARGV[9])  -- how many dead jobs are kept
 local dead_age_ms      = tonumber(ARGV[10]) -- how long they are kept; 0: however old
 local lock_safety_ms   = tonumber(ARGV[11]) -- how long past its due time the net under a lock reaches
 local queue_count      = tonumber(ARGV[12]) -- how many queues are named
-local list, list_at    = ARGV, 13           -- queues; then a count and id, token of each job done; then of each
+local changelog_max    = ARGV[13]           -- how many lines of the changelog are kept
+local list, list_at    = ARGV, 14           -- queues; then a count and id, token of each job done; then of each
                                             -- other end 7: word, id, token, delay_ms, reason, error, traceback
 local ANSWER, OTHER = 7, 7
 local DUE_MAX = 100                         -- scheduled jobs moved a call, over all queues
@@ -65,6 +67,7 @@ local SOON_MS = 5000                        -- a due time this near is worth a w
 --- @include lib/settle.lua
 
 local claimed, claim_count, due_left, next_due_ms, more = {}, 0, DUE_MAX, 0, false
+local lapsed -- the ids whose time was over, where there are some
 
 --- Move what is due of a queue to its ready list, and remember the next due time.
 local function promote(queue)
@@ -103,6 +106,14 @@ local function lapse(late, late_headers)
   --- @include lib/gone.lua
   removal.jobs(late, late_headers, 'expired')
   gone.tell(late, 'expired')
+  lapsed = lapsed or {}
+  for i = 1, #late do lapsed[#lapsed + 1] = late[i] end
+end
+
+--- Tell the changelog of them.
+local function tell_lapsed()
+  --- @include lib/changelog.lua
+  changelog.write(events_key, 'expire', worker, lapsed)
 end
 
 --- Claim from one list until the worker has what it asked for, or the list is empty.
@@ -232,6 +243,7 @@ for i = list_at, done_at - 1 do
     next_due_ms = until_ms
   end
 end
+if lapsed then tell_lapsed() end
 local jobs = claim_count > 0 and hand_out() or {}
 
 -- The baton: whoever took the token sees to it that another waiter comes while there is something left, or

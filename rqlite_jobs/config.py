@@ -58,6 +58,7 @@ class Settings:
         dead_max_age_ms: how long they are kept at most (`180d`).
         rejected_max_count: refused duplicates that are kept (`1000`; 0: none).
         done_max_count: finished jobs that are kept (`1000`; 0: none).
+        changelog_max: lines of the changelog that are kept (`10000`; 0: none).
         payload_max: the largest arguments of one job, in bytes (`256KiB`).
         lock_safety_ms: after this a lock that lives with its job is let go although nobody did so (`30d` past
             the due time of the job).
@@ -80,6 +81,7 @@ class Settings:
     dead_max_age_ms: int
     rejected_max_count: int
     done_max_count: int
+    changelog_max: int
     payload_max: int
     lock_safety_ms: int
     data_dir: Path

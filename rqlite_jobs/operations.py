@@ -27,6 +27,7 @@ from rqlite_jobs.answers import (
 from rqlite_jobs.call import Arg as Arg
 from rqlite_jobs.call import Call as Call
 from rqlite_jobs.counters import UNITS, Copies, read_copies
+from rqlite_jobs.changelog import Changes, read_changes
 from rqlite_jobs.job import NewJob
 from rqlite_jobs.lock import MODES
 from rqlite_jobs.script import script
@@ -88,7 +89,7 @@ class Operations(Acts):
         if len(jobs) == 1 and jobs[0].plain and len(jobs[0].payload) <= INLINE_MAX:
             return self._push(jobs[0])
         args: list[Arg] = [self.clock.now_ms(), settings.lock_safety_ms, settings.rejected_max_count]
-        args.append(settings.done_max_count)
+        args += (settings.done_max_count, settings.changelog_max)
         for job in jobs:
             if job.delay_ms is not None:
                 due = f"+{job.delay_ms}"
@@ -148,7 +149,13 @@ class Operations(Acts):
             settings.dead_max_count,
             settings.dead_max_age_ms,
         ]
-        args: list[Arg] = [*head, settings.rejected_max_count, settings.lock_safety_ms, *held]
+        args: list[Arg] = [
+            *head,
+            settings.rejected_max_count,
+            settings.lock_safety_ms,
+            settings.changelog_max,
+        ]
+        args += held
         return self._call("heartbeat", args, read_beat)
 
     def turn(
@@ -189,7 +196,7 @@ class Operations(Acts):
             settings.dead_max_age_ms,
             settings.lock_safety_ms,
         )
-        args += (len(queues), *queues, len(done))
+        args += (len(queues), settings.changelog_max, *queues, len(done))
         for one in done:
             args += (one.id, one.token)
         if len(done) < len(settlements):
@@ -198,11 +205,6 @@ class Operations(Acts):
                     args += (one.word, one.id, one.token, one.delay_ms, one.reason, one.error, one.traceback)
         keys = self.keys.of_script(script("turn").bindings, worker)
         return Call("turn", keys, args, read_turned, "again")
-
-    def recover(self, max_crashes: int, workers: Sequence[str] = ()) -> Call[tuple[int, int]]:
-        """Give back the jobs of the workers named, or of all whose lease is over: how many, and workers left to do."""
-        args: list[Arg] = [self.clock.now_ms(), max_crashes, *self._dead_bounds(), *workers]
-        return self._call("recover", args, lambda reply: (reply[0], reply[1]))
 
     def leave(self, worker: str, queues: Sequence[str]) -> Call[tuple[int, int]]:
         """End a worker's lease and hand back what it holds: how many jobs, and how many are left to hand back."""
@@ -236,6 +238,13 @@ class Operations(Acts):
         """All workers. O(workers)."""
         return self._call("crew", [self.clock.now_ms()], read_crew)
 
+    def changes(
+        self, cursor: str = "", limit: int = 100, look_max: int = 100, act: str = "", job_id: str = ""
+    ) -> Call[Changes]:
+        """Some lines of the changelog, the newest first, among `look_max` from a cursor on. O(look_max)."""
+        args: list[Arg] = [self.clock.now_ms(), cursor, limit, look_max, act, job_id]
+        return self._call("changes", args, read_changes)
+
     def survey(self) -> Call[Survey]:
         """All numbers, read at one instant. O(queues + workers)."""
         return self._call("survey", [self.clock.now_ms()], read_survey)
@@ -248,7 +257,3 @@ class Operations(Acts):
         minutes = UNITS[unit]
         args: list[Arg] = [self.clock.now_ms(), unit, minutes, last, start, limit]
         return self._call("history", args, lambda reply: read_copies(reply, minutes))
-
-    def _dead_bounds(self) -> tuple[int, int, int]:
-        settings = self.settings
-        return settings.dead_max_count, settings.dead_max_age_ms, settings.lock_safety_ms

@@ -191,6 +191,7 @@ SETTINGS = {
         _time("dead_max_age", 1, "Keep dead jobs so long at most.", "180d"),
         _count("rejected_max_count", 0, 100_000, "Keep so many refused duplicates.", 1000),
         _count("done_max_count", 0, 100_000, "Keep so many finished jobs.", 1000),
+        _count("changelog_max", 0, 100_000, "Keep so many lines of the changelog.", 10_000),
         _any("payload_max", _size, "SIZE", "The largest arguments of one job.", "256KiB", _written_size),
         _time(
             "lock_safety", 1000, "How long past its job's due time a lock stays that nobody let go.", "30d"

@@ -10,7 +10,8 @@ from typing import Any
 from rqlite_jobs.keys import Keys
 
 World = dict[str, Any]
-"""Key without its tag, `ready:sales:0` -> str, list, set, or dict (a hash; a sorted set: member -> score)."""
+"""Key without its tag, `ready:sales:0` -> str, list, set, or dict (a hash; a sorted set: member -> score); a stream is
+a list of its entries, each a dict."""
 
 
 def world(client: Any, keys: Keys) -> World:
@@ -67,6 +68,7 @@ _READ: dict[str, Callable[[bytes], tuple[bytes, ...]]] = {
     "hash": lambda name: (b"HGETALL", name),
     "zset": lambda name: (b"ZRANGE", name, b"0", b"-1", b"WITHSCORES"),
     "set": lambda name: (b"SMEMBERS", name),
+    "stream": lambda name: (b"XRANGE", name, b"-", b"+"),
 }
 
 
@@ -92,6 +94,8 @@ def _plain(kind: str, value: Any) -> Any:
         return [_text(item) for item in value]
     if kind == "set":
         return {_text(item) for item in value}
+    if kind == "stream":
+        return [_plain("hash", fields) for _, fields in value]
     if kind == "hash":
         return {_text(field): _text(item) for field, item in _pairs(value)}
     return {_text(member): _score(float(score)) for member, score in _pairs(value)}

@@ -1,6 +1,7 @@
 --- Waiting jobs whose time was over before they started; ended by whoever meets them, for nobody looks for them.
 -- Expects: lib/clock, lib/waiting, lib/removal, lib/gone.
-local expiry = {}
+-- `expiry.ended` has the ids of those that were ended, for the changelog.
+local expiry = {ended = {}}
 
 local WAITING = {ready = true, scheduled = true}
 
@@ -14,4 +15,5 @@ function expiry.out(id, state, header)
   waiting.take_out(id, state, header)
   removal.jobs({id}, {header}, 'expired')
   gone.tell({id}, 'expired')
+  expiry.ended[#expiry.ended + 1] = id
 end

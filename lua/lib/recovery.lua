@@ -2,7 +2,18 @@
 -- Expects: jobs_key, tries_key, where_key, workers_key, fallen_key, running_prefix, worker_prefix, dead_key,
 -- max_crashes, dead_max, dead_age_ms, and lib/clock, lib/record, lib/tries, lib/lease, lib/lock, lib/ready,
 -- lib/totals, lib/dead.
-local recovery = {jobs_max = 500}
+-- What it did is noted for the changelog: `workers` recovered, `ids` taken from them, how many of them `crashed`, and
+-- those of them that were `buried` for it.
+local recovery = {jobs_max = 500, workers = {}, ids = {}, crashed = 0, buried = {}}
+
+local noted = {}
+
+--- Note that a worker is recovered.
+local function note(worker)
+  if noted[worker] then return end
+  noted[worker] = true
+  recovery.workers[#recovery.workers + 1] = worker
+end
 
 --- Give one job back to the head of its queue. `crashed`: its process died with it, which is an attempt; after
 -- `max_crashes` of them it is buried, so that no job can bring down one worker after the other.
@@ -17,11 +28,13 @@ local function give_back(running_key, id, token, worker, crashed)
     tried.started_ms = tonumber(lease.started_text(token))
     tried.error = 'the worker ' .. worker .. ' died while it ran this job'
     totals.add('crashed', 1)
+    recovery.crashed = recovery.crashed + 1
     if header then tries.write(id, tried) end
   end
   if not header then
     dead.bury(dead_key, id, nil, tried, dead.MALFORMED)
   elseif crashed and tried.crashes >= max_crashes then
+    recovery.buried[#recovery.buried + 1] = id
     dead.bury(dead_key, id, header, tried, {reason = 'crashed',
       error = 'crashed ' .. tried.crashes .. ' times, the last time with the worker ' .. worker})
   elseif not ready.sound(header.queue, header.level) then
@@ -53,8 +66,10 @@ function recovery.worker(worker, limit, crashed)
   local count = math.min(#all, limit)
   for i = 1, count do
     local one = all[i]
+    recovery.ids[#recovery.ids + 1] = one.id
     give_back(running_key, one.id, lease.token(one.entry), worker, crashed and lease.to_start(one.entry))
   end
+  if count > 0 then note(worker) end
   if count == #all then
     redis.call('ZREM', fallen_key, worker)
     redis.call('DEL', worker_prefix .. worker)
@@ -67,6 +82,7 @@ end
 function recovery.fell(worker)
   redis.call('ZREM', workers_key, worker)
   redis.call('ZADD', fallen_key, clock.text(clock.now_ms), worker)
+  note(worker)
 end
 
 --- Recover workers whose lease is over, and what is left of earlier ones; at most jobs_max jobs a call.

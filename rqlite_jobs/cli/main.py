@@ -23,6 +23,7 @@ SECTIONS = {
         "dead": "List, show, revive and delete dead jobs.",
         "locks": "List locks, show who holds one, and release it.",
         "workers": "List workers.",
+        "changelog": "List who did what, and when.",
         "config": "Show every setting and where it came from.",
         "scripts": "List and show the Lua scripts.",
     },

@@ -91,7 +91,7 @@ def look(app: Home, ops: Operations, ids: Sequence[str]) -> Steps[tuple[Job[Any]
 
 def jobs(app: Home, ops: Operations, wanted: Wanted, cursor: str, limit: int) -> Steps[Page[Job[Any]]]:
     """A page of jobs; see `Inspector.jobs`."""
-    _check_limit(limit)
+    check_limit(limit)
     survey: Survey = yield ops.survey()
     everywhere = _places(survey, wanted)
     filtered = wanted.name is not None or wanted.error is not None
@@ -127,9 +127,9 @@ def queues(ops: Operations) -> Steps[Page[QueueRow]]:
 
 def locks(ops: Operations, cursor: str, limit: int) -> Steps[Page[LockRow]]:
     """A page of the locks that are held."""
-    _check_limit(limit)
+    check_limit(limit)
     if cursor and not _is_number(cursor):
-        raise _bad_cursor(cursor)
+        raise bad_cursor(cursor)
     found: LockPage = yield ops.holders((), int(cursor or 0), limit)
     rows = tuple(LockRow.of(entry, found.now_ms) for entry in found.locks if entry.mode)
     following = str(int(cursor or 0) + limit) if found.more else ""
@@ -243,7 +243,7 @@ def _from(cursor: str, places: list[_Place]) -> list[_Place]:
             and all(map(_is_number, numbers))
         ):
             return [replace(place, offset=int(numbers[0]), skip=int(numbers[1])), *_filled(places[at + 1 :])]
-    raise _bad_cursor(cursor)
+    raise bad_cursor(cursor)
 
 
 def _filled(places: Sequence[_Place]) -> list[_Place]:
@@ -265,11 +265,17 @@ def _is_number(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) < 16
 
 
-def _check_limit(limit: int) -> None:
+def check_limit(limit: int) -> None:
+    """Refuse a page that no script would answer.
+
+    Raises:
+        BadOption: a limit out of bounds.
+    """
     if not 1 <= limit <= PAGE_MAX:
         raise BadOption(f"limit={limit} is not possible.", hint=f"Give 1 to {PAGE_MAX:,}.", option="limit")
 
 
-def _bad_cursor(cursor: str) -> BadOption:
+def bad_cursor(cursor: str) -> BadOption:
+    """The error about a cursor that is none."""
     hint = "Take it, as it is, from `next` of the page before, with the same filters."
     return BadOption(f"{shown(cursor)} is not the cursor of a next page.", hint=hint, option="cursor")

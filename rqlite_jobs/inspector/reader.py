@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Protocol, TypeVar, cast
 
-from rqlite_jobs.inspector import questions
+from rqlite_jobs.inspector import changes, questions
+from rqlite_jobs.inspector.changes import ChangeRow
 from rqlite_jobs.inspector.jobs import Home
 from rqlite_jobs.inspector.questions import Steps
 from rqlite_jobs.inspector.rows import HistoryRow, LockRow, Page, QueueRow, Stats, WorkerRow
@@ -199,6 +200,33 @@ class Inspector:
     async def ahistory(self, by: str = "minute", *, last: int = 60) -> Page[HistoryRow]:
         """Read what the last minutes or days have counted: `history` for async code."""
         return await self._arun(questions.history(self._ops, by, last))
+
+    def changelog(
+        self, *, act: str | None = None, id: str | None = None, cursor: str = "", limit: int = 100
+    ) -> Page[ChangeRow]:
+        """Read a page of the changelog, the newest line first: who did what, and what befell jobs and locks.
+
+        Args:
+            act: only this: `cancel delete bury revive retry purge pause resume release recover` of operators and
+                workers, `expire reject takeover` by themselves.
+            id: only lines that name this job.
+            cursor: `next` of the page before.
+            limit: how many, 1 to 1,000.
+
+        A page with a filter may be short, or empty, and still have a `next`: it looks at 10,000 lines at most.
+
+        Raises:
+            BadOption: no such act, or no such cursor, or a limit out of bounds.
+
+        Cost: a trip; with a filter one for each 500 lines looked at.
+        """
+        return self._run(changes.changelog(self._ops, act, id, cursor, limit))
+
+    async def achangelog(
+        self, *, act: str | None = None, id: str | None = None, cursor: str = "", limit: int = 100
+    ) -> Page[ChangeRow]:
+        """Read a page of the changelog: `changelog` for async code."""
+        return await self._arun(changes.changelog(self._ops, act, id, cursor, limit))
 
     def now(self) -> datetime:
         """Ask for the server's time; that of the app's clock, if it has one of its own."""

@@ -124,6 +124,14 @@ def test_the_commands_of_the_scripts_are_found() -> None:
     assert all(name.isupper() for name in called_by_scripts())
 
 
+@pytest.mark.parametrize("name", ["changelog", "events"])
+def test_a_changelog_of_a_foreign_type_is_named(real_app: App, name: str) -> None:
+    key = real_app.keys.fixed(name)
+    real_app.caller.command("SET", key, "mine")
+    found = {one.check: one for one in examine(real_app)}["keys"]
+    assert (found.level, found.found) == ("error", f"{key} is a string and should be a stream")
+
+
 def test_a_key_of_a_foreign_type_is_named(real_app: App) -> None:
     key = real_app.keys.fixed("dead")
     real_app.caller.command("SET", key, "mine")

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from rqlite_jobs.control import who
+from rqlite_jobs.identity import who
 from rqlite_jobs.script import script, verbs
 from rqlite_jobs.testing import drain
 from tests.cli.conftest import Shop

@@ -47,11 +47,15 @@ def on_screen(words: list[str], **environ: str) -> str:
 @pytest.mark.parametrize("columns", [80, 120])
 @pytest.mark.parametrize(
     "words",
-    [*(["jobs"], ["dead"], ["scheduled"], ["locks"], ["queues"], ["doctor"]), ["stats", "--history", "day"]],
+    [
+        *(["jobs"], ["dead"], ["scheduled"], ["locks"], ["queues"], ["doctor"], ["changelog"]),
+        ["stats", "--history", "day"],
+    ],
 )
 def test_a_table_fits_its_terminal(shop: Shop, words: list[str], columns: int) -> None:
     shop.dead(2, "a long text " * 20)
     shop.enqueue("crunch_sales", 42)
+    shop.app.control.pause("sales", by="somebody with a name as long as it may be" * 2)
     shop.app.handler("anything").options(delay="10m").enqueue("\u65e5\u672c\u8a9e" * 30)
     lines = on_screen(words, COLUMNS=str(columns), NO_COLOR="1").splitlines()
     from rich.cells import cell_len

@@ -12,7 +12,7 @@ PACKAGE = Path(__file__).parents[2] / "rqlite_jobs"
 # module, or a package of modules that are free among themselves.
 FLOORS = (
     # 0 ground
-    ("secrecy", "errors", "foreign", "durations", "clock", "keys", "backoff"),
+    ("secrecy", "errors", "foreign", "durations", "clock", "keys", "identity", "backoff"),
     # 1 facts
     ("models", "tags", "codec", "lock", "job", "snapshot", "script", "setting", "config"),
     # 2 Redis
@@ -22,6 +22,7 @@ FLOORS = (
         "address",
         "counters",
         "answers",
+        "changelog",
         "call",
         "acts",
         "operations",
@@ -40,6 +41,7 @@ FLOORS = (
         "producer",
         "handler",
         "inspector",
+        "steps",
         "control",
         "app",
     ),

@@ -33,6 +33,8 @@ class Stage:
         now_ms: what the next script takes for the time; -1: the server's clock.
         client: a plain client of the server; keys are spelt by `key`.
         kept: what the last laned script keeps of its answer.
+        logged: the lines that the last script wrote into the changelog, without their time, which is `now_ms`; those
+            about operators first, then those of events.
     """
 
     def __init__(self, server: Any, namespace: str = "größe", **settings: Any) -> None:
@@ -42,6 +44,7 @@ class Stage:
         self.keys = Keys(namespace)
         self.caller = Caller(Connections(Address.parse(server.url)), random.Random(1))
         self.kept = ""
+        self.logged: list[dict[str, str]] = []
         self.set(**settings)
 
     def set(self, **settings: Any) -> None:
@@ -54,7 +57,7 @@ class Stage:
         return self.caller.run(call)
 
     def did(self, call: Call[T]) -> tuple[T, dict[str, Any]]:
-        """Send a call; its answer, and all that it changed but the lane."""
+        """Send a call; its answer, and all that it changed but the lane and the changelog."""
         before = self.world()
         answer = self.run(call)
         found = changes(before, self.world())
@@ -62,6 +65,12 @@ class Stage:
         assert len(lanes) == (call.repeat == "laned")
         for lane in lanes:
             self.kept = found.pop(lane)[1][len(self.caller.nonce()) :]
+        self.logged = []
+        for stream in ("changelog", "events"):
+            old, new = found.pop(stream, (None, None))
+            lines = (new or [])[len(old or []) :]
+            assert self.now_ms < 0 or {line.pop("at") for line in lines} <= {str(self.now_ms)}
+            self.logged += lines
         return answer, found
 
     def sent(self, call: Call[Any], lane: str = "lane", nonce: str = NONCE) -> Any:

@@ -49,5 +49,5 @@ def test_a_busy_day_leaves_only_what_stays(stage: Stage) -> None:
     stage.run(ops.heartbeat("w1", LEASE_MS, 3, []))
     stage.run(ops.leave("w1", []))
     assert {family(key) for key in stage.world()} == {
-        "fence", "gone", "history", "lane", "left", "meta", "queues", "totals", "wake",
+        "changelog", "events", "fence", "gone", "history", "lane", "left", "meta", "queues", "totals", "wake",
     }  # fmt: skip

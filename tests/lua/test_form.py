@@ -27,7 +27,7 @@ from tests.lua.source import (
 PARTS = sorted(path.name for path in (LUA / "lib").glob("*.lua"))
 FILES = [f"{verb}.lua" for verb in verbs()] + [f"lib/{part}" for part in PARTS]
 STORES_PAYLOADS = {"enqueue", "push"}
-READERS = {"crew", "history", "holders", "look", "page", "survey"}
+READERS = {"changes", "crew", "history", "holders", "look", "page", "survey"}
 
 KEY_LINE = re.compile(r"local (\w+)_(key|prefix) += KEYS\[(\d+)\] +-- (\w+) +(\S.*)")
 ARG_LINE = re.compile(r"local (\w+)(?:, (\w+))? += [^-]*?\bARGV(?:\[(\d+)\]|, (\d+))[^-]*-- \S.*")

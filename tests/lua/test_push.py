@@ -21,6 +21,7 @@ def the_long_way(stage: Stage, one: NewJob) -> Call[list[Enqueued]]:
         settings.lock_safety_ms,
         settings.rejected_max_count,
         settings.done_max_count,
+        settings.changelog_max,
     ]
     args += [one.id, one.queue, one.level, "", b"", b"", b"0", b"", one.payload, b"", b""]
     keys = stage.ops.keys.of_script(script("enqueue").bindings)

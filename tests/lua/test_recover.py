@@ -93,5 +93,6 @@ def test_a_malformed_record(stage: Stage) -> None:
 def test_a_running_hash_of_a_foreign_type(stage: Stage) -> None:
     stage.worker()
     stage.client.set(stage.key("running:w1"), "mine")
-    assert stage.run(stage.ops.recover(3, ["w1"])) == (0, 0)
-    assert stage.world() == {"running:w1": "mine"}
+    answer, changed = stage.did(stage.ops.recover(3, ["w1"]))
+    assert (answer, changed["workers"]) == ((0, 0), {"w1": (16_000, None)})
+    assert stage.world().keys() == {"running:w1", "changelog"}

@@ -14,6 +14,7 @@ class Bounds:
     dead_max_age_ms: int = 60_000
     rejected_max_count: int = 2
     done_max_count: int = 3
+    changelog_max: int = 10_000
     max_crashes: int = 2
     recover_max: int = 500
     due_max: int = 100

@@ -37,7 +37,7 @@ TIGHT = Profile(
         recover_max=2, due_max=1, rounds_max=1, trim_max=1, sweep_max=1,
     ),
     (
-        Change("local recovery = {jobs_max = 500}", "local recovery = {jobs_max = 2}"),
+        Change("local recovery = {jobs_max = 500,", "local recovery = {jobs_max = 2,"),
         Change("local DUE_MAX = 100 ", "local DUE_MAX = 1 "),
         Change("local ROUNDS_MAX = 20 ", "local ROUNDS_MAX = 1 "),
         Change("local dead = {trim_max = 100}", "local dead = {trim_max = 1}"),

@@ -16,14 +16,14 @@ from rqlite_jobs.config import Settings
 from rqlite_jobs.errors import RqjError, Unreachable
 from rqlite_jobs.keys import Keys
 from rqlite_jobs.operations import Call, Operations
-from tests.model import readers
+from tests.model import changelog, readers
 from tests.model.counting import Counting
 from tests.model.facts import Bounds
 from tests.model.laws import broken
 from tests.model.model import Model, Refused
 from tests.model.picture import lanes, picture, read_lane, same_lane
 from tests.model.wire import ANSWERED, LOST, MISSED, Wire
-from tests.world import changes, world
+from tests.world import World, changes, world
 
 START_MS = 1_700_000_000_000
 Make = Callable[[], Call[Any]]
@@ -77,6 +77,8 @@ class Stage:
         self.ops = Operations(self.keys, cast(Settings, bounds), _Clock(self.model))
         self.unanswered: list[Unanswered] = []
         self.history = Counting()
+        self._lines: dict[str, list[changelog.Line]] = {"changelog": [], "events": []}
+        self._read = Counter[str]()
         self._numbers = count(1)
         assert self.caller.run(self.ops.open()) == 1
 
@@ -120,6 +122,7 @@ class Stage:
         found = world(self.client, self.keys)
         kept = {key: found.pop(key) for key in list(found) if key.startswith("lane:")}
         self.history.check(found, self.model.now_ms)
+        self._check_lines(found)
         different = changes(picture(self.model), found)
         _agree(not different, f"each (model, scripts): {different}")
         said = lanes(self.model)
@@ -137,12 +140,28 @@ class Stage:
         self._compare(self.caller.run(call), said)
 
     def _perform(self, call: Call[Any], perform: Perform, args: Sequence[bytes]) -> Any:
+        def act(again: bool) -> Any:
+            before = changelog.Before.of(self.model)
+            answer = perform(again)
+            for stream, lines in changelog.told(call, answer, before, self.model).items():
+                self._lines[stream] += lines
+            return answer
+
         try:
             if call.repeat == "laned":
-                return self.model.laned(args[0].decode(), args[1].decode(), lambda: perform(False))
-            return perform(call.repeat == "again" and args[1] == b"1")
+                return self.model.laned(args[0].decode(), args[1].decode(), lambda: act(False))
+            return act(call.repeat == "again" and args[1] == b"1")
         except Refused as refused:
             return refused
+
+    def _check_lines(self, found: World) -> None:
+        """Compare what was written into the changelog since the last look, and leave it out of the world."""
+        for stream, wanted in self._lines.items():
+            lines = found.pop(stream, [])
+            different = changelog.differing(lines[self._read[stream] :], wanted)
+            _agree(not different, different)
+            self._read[stream] = len(lines)
+            wanted.clear()
 
     def _remember(self, make: Make, perform: Perform, *, laned: bool) -> None:
         sent = self.wire.last

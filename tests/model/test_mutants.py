@@ -38,8 +38,8 @@ MUTANTS: dict[str, tuple[Profile, Change]] = {
     "twins in a batch do not see each other": (
         SMALL,
         Change(
-            "local other, id, state, header, mode = taken[key],",
-            "local other, id, state, header, mode = nil,",
+            "local other, id, state, header, mode, former = taken[key],",
+            "local other, id, state, header, mode, former = nil,",
         ),
     ),
     "the token is not checked": (
@@ -155,6 +155,10 @@ MUTANTS: dict[str, tuple[Profile, Change]] = {
     "nobody is woken": (
         SMALL,
         Change("if redis.pcall('LLEN', key) == 0 then redis.call('LPUSH', key, '1') end", "local _ = key"),
+    ),
+    "the changelog is not told of a cancel": (
+        SMALL,
+        Change("changelog.write(changelog_key, 'cancel', by, out)", ""),
     ),
     "a job done twice counts twice": (
         SMALL,

@@ -18,7 +18,7 @@ from rqlite_jobs import (
     until_executed,
     until_expired,
 )
-from rqlite_jobs.inspector import HistoryRow, Page
+from rqlite_jobs.inspector import ChangeRow, HistoryRow, Page
 from rqlite_jobs.testing import FrozenClock, adrain, assert_enqueued, assert_not_enqueued, drain, isolated
 from rqlite_jobs.testing.plugin import Isolate
 
@@ -150,13 +150,19 @@ assert_type(app.control.retry(one.id for one in app.inspect.jobs()), dict[str, s
 assert_type(app.control.pause("mail", for_="10m", by="ann"), str)
 assert_type(app.control.resume("mail"), str)
 assert_type(app.control.release("k", force=True), dict[str, str])
-assert_type(app.control.purge("mail"), int)
+assert_type(app.control.purge("mail", by="ann"), int)
+assert_type(app.control.delete("x", by="ann"), dict[str, str])
+assert_type(app.control.recover(by=None), int)
+assert_type(app.inspect.changelog(act="pause", id="x", cursor="", limit=10), Page[ChangeRow])
+assert_type([row.lock_keys for row in app.inspect.changelog()], list[tuple[str, ...]])
 
 
 async def control_it() -> None:
     assert_type(await app.control.arevive(["x"]), dict[str, str])
     assert_type(await app.control.adelete("x"), dict[str, str])
     assert_type(await app.control.arecover(), int)
+    assert_type(await app.control.aresume("mail", by="ann"), str)
+    assert_type(await app.inspect.achangelog(), Page[ChangeRow])
 
 
 # Inspection.

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from rqlite_jobs import App, BadDuration, BadOption, Bury, QueueNotFound, Retry, until_executed
-from rqlite_jobs.control import who
+from rqlite_jobs.identity import who
 from rqlite_jobs.inspector import PauseRow
 from rqlite_jobs.operations import Call
 from rqlite_jobs.testing import FrozenClock, drain, isolated
