@@ -42,8 +42,8 @@ local done_max         = tonumber(ARGV[8])  -- how many finished jobs are kept
 local dead_max         = tonumber(ARGV[9])  -- how many dead jobs are kept
 local dead_age_ms      = tonumber(ARGV[10]) -- how long they are kept; 0: however old
 local lock_safety_ms   = tonumber(ARGV[11]) -- how long past its due time the net under a lock reaches
-local queue_count      = tonumber(ARGV[12]) -- how many queues are named
-local changelog_max    = ARGV[13]           -- how many lines of the changelog are kept
+local changelog_max    = ARGV[12]           -- how many lines of the changelog are kept
+local queue_count      = tonumber(ARGV[13]) -- how many queues are named
 local list, list_at    = ARGV, 14           -- queues; then a count and id, token of each job done; then of each
                                             -- other end 7: word, id, token, delay_ms, reason, error, traceback
 local ANSWER, OTHER = 7, 7

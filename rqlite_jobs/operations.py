@@ -26,8 +26,8 @@ from rqlite_jobs.answers import (
 )
 from rqlite_jobs.call import Arg as Arg
 from rqlite_jobs.call import Call as Call
-from rqlite_jobs.counters import UNITS, Copies, read_copies
 from rqlite_jobs.changelog import Changes, read_changes
+from rqlite_jobs.counters import UNITS, Copies, read_copies
 from rqlite_jobs.job import NewJob
 from rqlite_jobs.lock import MODES
 from rqlite_jobs.script import script
@@ -196,7 +196,7 @@ class Operations(Acts):
             settings.dead_max_age_ms,
             settings.lock_safety_ms,
         )
-        args += (len(queues), settings.changelog_max, *queues, len(done))
+        args += (settings.changelog_max, len(queues), *queues, len(done))
         for one in done:
             args += (one.id, one.token)
         if len(done) < len(settlements):

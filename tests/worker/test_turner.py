@@ -64,7 +64,7 @@ class Bench:
         args = list(call.args)
         start_max = int(args[4])
         self.asked.append(start_max)
-        done_at = 12 + int(args[11])
+        done_at = 13 + int(args[12])
         rest = args[done_at + 1 :]
         ids = [str(one) for one in rest[: 2 * int(args[done_at]) : 2]]
         self.settled += [Settlement("done", one, "") for one in ids]
