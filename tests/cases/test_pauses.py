@@ -75,8 +75,8 @@ def test_a_worker_that_waits_learns_of_a_pause_and_meets_its_end(server: Server)
 def test_a_worker_meets_the_end_of_a_pause_by_itself(server: Server, slots: str) -> None:
     with Site(server, NOTE) as site:
         site.jobs.note.enqueue("first")
-        site.app.control.pause("sales", for_=2.5)
         began_s = time.time()
+        site.app.control.pause("sales", for_=2.5)
         worker = site.serve("-c", slots, "-q", "sales,mail")
         site.jobs.note.enqueue("second")
         site.jobs.mail.enqueue("meanwhile")

@@ -93,8 +93,11 @@ class Machine(History):
         self.do_operate("revive", data.draw(st.lists(st.sampled_from(lying), min_size=1, max_size=4)), way)
 
     @precondition(lambda self: len(self.model.jobs) > 5)
-    @act(queue=queues, limit=st.integers(1, 6), way=ways)
-    def purge(self, queue: str, limit: int, way: str) -> None:
+    @act(queue=queues, data=st.data(), way=ways)
+    def purge(self, queue: str, data: st.DataObject, way: str) -> None:
+        line, tombs = self.model.ready.get(queue, []), self.model.tombs.get(queue, ())
+        alive = [at for at, id in enumerate(line, 1) if id not in tombs]
+        limit = data.draw(st.integers(1, 6) | st.sampled_from(alive[-1:] or [1]))
         self.stage.ask(
             lambda: self.ops.purge(queue, limit), lambda again: self.model.purge(queue, limit), way
         )
