@@ -112,13 +112,7 @@ def purge(chosen: Chosen, names: tuple[str, ...], yes: bool, dry_run: bool) -> N
     quoted = f"{'queue' if len(names) == 1 else 'queues'} {', '.join(map(repr, names))}"
     deed = f"delete {count(waiting, 'waiting job')} of {quoted} in {target.shown}"
     if waiting and consent.given(deed):
-        for name in names:
-            left = known[name].ready + known[name].scheduled
-            # Not until it is empty: a producer that is faster than we are would keep us here.
-            while left > 0:
-                ready, scheduled, behind = target.app.run(target.app.operations.purge(name))
-                purged[name] += ready + scheduled
-                left = min(left - ready - scheduled, behind) if ready + scheduled else 0
+        purged = {name: target.app.control.purge(name) for name in names}
     if chosen.json:
         say_json(
             {"namespace": target.app.namespace, "dry_run": dry_run, "waiting": waiting, "deleted": purged}

@@ -105,6 +105,13 @@ def test_purge(shop: Shop) -> None:
     assert shop.json("queues", "purge", "sales", "default", "-y")["deleted"] == {"sales": 0, "default": 1}
 
 
+def test_a_purge_goes_on_behind_cancelled_jobs(shop: Shop) -> None:
+    handler = shop.app.handler("crunch_sales")
+    ids = [job.id for job in handler.enqueue_many((n,) for n in range(1_010))]
+    shop.app.control.cancel(ids[:1_000])  # what a first step meets
+    assert shop.ok("queues", "purge", "sales", "-y") == "deleted 10 jobs of queue 'sales'\n"
+
+
 def test_purge_of_an_unknown_queue_touches_none(shop: Shop) -> None:
     shop.enqueue("crunch_sales", 1)
     result = shop.rqj("queues", "purge", "-y", "sales", "sale")
