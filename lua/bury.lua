@@ -22,6 +22,8 @@ local tombs_prefix     = KEYS[17] -- hashes  .. queue: ids cancelled while ready
 local dead_key         = KEYS[18] -- list    dead ids, newest on the left
 local history_prefix   = KEYS[19] -- hashes  .. unit:number: the counters when a minute or day began
 local changelog_key    = KEYS[20] -- stream  what operators did, and workers to dead ones
+local waiters_key      = KEYS[21] -- hash    id -> answer lists of those who wait for its end
+local answers_prefix   = KEYS[22] -- lists   .. process: ends of jobs that it waits for
 local lane_name        = ARGV[1]            -- the asker's lane: one outstanding request of one producer
 local nonce            = ARGV[2]            -- 16 characters, this request's own
 local asked_ms         = tonumber(ARGV[3])  -- -1: ask the server
@@ -43,6 +45,7 @@ local WHY_MAX = 200                         -- bytes of the reason that the chan
 --- @include lib/totals.lua
 --- @include lib/job.lua
 --- @include lib/waiting.lua
+--- @include lib/waiters.lua
 --- @include lib/dead.lua
 --- @include lib/changelog.lua
 

@@ -24,6 +24,10 @@ local rejected_key     = KEYS[19] -- list    refused duplicates, newest on the l
 local done_key         = KEYS[20] -- list    finished ids, newest on the left
 local history_prefix   = KEYS[21] -- hashes  .. unit:number: the counters when a minute or day began
 local changelog_key    = KEYS[22] -- stream  what operators did, and workers to dead ones
+local waiters_key      = KEYS[23] -- hash    id -> answer lists of those who wait for its end
+local answers_prefix   = KEYS[24] -- lists   .. process: ends of jobs that it waits for
+local kept_key         = KEYS[25] -- zset    finished ids with a result_ttl, by its end
+local results_key      = KEYS[26] -- hash    id -> result
 local lane_name        = ARGV[1]            -- the asker's lane: one outstanding request of one producer
 local nonce            = ARGV[2]            -- 16 characters, this request's own
 local asked_ms         = tonumber(ARGV[3])  -- -1: ask the server
@@ -41,6 +45,8 @@ local ids, ids_at      = ARGV, 7            -- from here on the ids
 --- @include lib/totals.lua
 --- @include lib/job.lua
 --- @include lib/waiting.lua
+--- @include lib/waiters.lua
+--- @include lib/ends.lua
 --- @include lib/removal.lua
 --- @include lib/changelog.lua
 
@@ -58,15 +64,15 @@ for i = ids_at, #ids do
     -- From the right: the oldest are deleted in bulk, and lie there.
     if redis.call('LREM', dead_key, -1, id) == 0 then redis.call('LREM', rejected_key, -1, id) end
   elseif state == 'done' then
-    redis.call('LREM', done_key, -1, id)
-    redis.call('HDEL', ends_key, id)
+    ends.check()
+    if redis.call('LREM', done_key, -1, id) == 0 then redis.call('ZREM', kept_key, id) end
   elseif state ~= 'malformed' then
     word = state
   end
   if word == 'deleted' then
     deleted[#deleted + 1] = id
     if state == 'done' then
-      job.forget({id}) -- it counts as done, not as deleted
+      ends.forget({id}) -- it counts as done, not as deleted
     else
       -- One at a time, so that an id named twice is unknown the second time.
       removal.jobs({id}, {header or false}, 'deleted')

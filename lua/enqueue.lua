@@ -29,6 +29,8 @@ local tombs_prefix     = KEYS[20] -- hashes  .. queue: ids cancelled while ready
 local left_key         = KEYS[21] -- list    ids in `gone`, newest on the left
 local history_prefix   = KEYS[22] -- hashes  .. unit:number: the counters when a minute or day began
 local events_key       = KEYS[23] -- stream  what befell jobs by themselves
+local waiters_key      = KEYS[24] -- hash    id -> answer lists of those who wait for its end
+local answers_prefix   = KEYS[25] -- lists   .. process: ends of jobs that it waits for
 local lane_name        = ARGV[1]            -- the asker's lane: one outstanding request of one producer
 local nonce            = ARGV[2]            -- 16 characters, this request's own
 local asked_ms         = tonumber(ARGV[3])  -- -1: ask the server
@@ -75,6 +77,7 @@ local function rarely()
   --- @include lib/lock.lua
   --- @include lib/holder.lua
   --- @include lib/job.lua
+  --- @include lib/waiters.lua
   --- @include lib/dead.lua
   --- @include lib/tombs.lua
   --- @include lib/waiting.lua

@@ -6,7 +6,7 @@
 --   recovered    how many jobs went back to their queues
 --   queues       all queues that jobs were ever put into
 -- The jobs that the worker holds are named; one that it does not name and that was claimed longer than a lease
--- ago goes back uncounted. Old dead jobs and locks whose time is over are swept on the way.
+-- ago goes back uncounted. Old dead jobs, and locks and results whose time is over, are swept on the way.
 local jobs_key         = KEYS[1]  -- hash    id -> record
 local bodies_key       = KEYS[2]  -- hash    id -> payload over 2 KiB
 local tries_key        = KEYS[3]  -- hash    id -> what went wrong so far
@@ -27,6 +27,11 @@ local queues_key       = KEYS[17] -- hash    queue -> its levels, and its pause
 local rejected_key     = KEYS[18] -- list    refused duplicates, newest on the left
 local history_prefix   = KEYS[19] -- hashes  .. unit:number: the counters when a minute or day began
 local changelog_key    = KEYS[20] -- stream  what operators did, and workers to dead ones
+local waiters_key      = KEYS[21] -- hash    id -> answer lists of those who wait for its end
+local answers_prefix   = KEYS[22] -- lists   .. process: ends of jobs that it waits for
+local kept_key         = KEYS[23] -- zset    finished ids with a result_ttl, by its end
+local ends_key         = KEYS[24] -- hash    id -> how a finished job ended
+local results_key      = KEYS[25] -- hash    id -> result
 local asked_ms         = tonumber(ARGV[1])  -- -1: ask the server
 local worker           = ARGV[2]            -- who asks
 local lease_ms         = tonumber(ARGV[3])  -- how long its lease is, from now
@@ -37,7 +42,7 @@ local rejected_max     = tonumber(ARGV[7])  -- how many refused duplicates are k
 local lock_safety_ms   = tonumber(ARGV[8])  -- how long past its due time the net under a lock reaches
 local changelog_max    = ARGV[9]            -- how many lines of the changelog are kept
 local held, held_at    = ARGV, 10           -- from here on the ids it holds
-local SWEEP_MAX = 100                       -- locks dropped a call
+local SWEEP_MAX = 100                       -- locks, and results, dropped a call
 --- @include lib/clock.lua
 --- @include lib/batch.lua
 --- @include lib/record.lua
@@ -47,6 +52,9 @@ local SWEEP_MAX = 100                       -- locks dropped a call
 --- @include lib/ready.lua
 --- @include lib/totals.lua
 --- @include lib/job.lua
+--- @include lib/waiters.lua
+--- @include lib/ends.lua
+--- @include lib/kept.lua
 --- @include lib/dead.lua
 --- @include lib/recovery.lua
 --- @include lib/workers.lua
@@ -65,4 +73,5 @@ recovered.tell(worker)
 dead.trim(dead_key, dead_max, dead_age_ms)
 dead.trim(rejected_key, rejected_max, dead_age_ms)
 lock.sweep(SWEEP_MAX)
+kept.drop(SWEEP_MAX)
 return {'ok', clock.now_ms, workers.next_end_ms(worker), count, redis.call('HKEYS', queues_key)}

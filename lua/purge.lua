@@ -14,6 +14,8 @@ local lock_prefix      = KEYS[10] -- strings .. lock key: holder
 local lane_prefix      = KEYS[11] -- strings .. lane: last nonce and answer
 local history_prefix   = KEYS[12] -- hashes  .. unit:number: the counters when a minute or day began
 local changelog_key    = KEYS[13] -- stream  what operators did, and workers to dead ones
+local waiters_key      = KEYS[14] -- hash    id -> answer lists of those who wait for its end
+local answers_prefix   = KEYS[15] -- lists   .. process: ends of jobs that it waits for
 local lane_name        = ARGV[1]            -- the asker's lane: one outstanding request of one producer
 local nonce            = ARGV[2]            -- 16 characters, this request's own
 local asked_ms         = tonumber(ARGV[3])  -- -1: ask the server
@@ -29,6 +31,7 @@ local by               = ARGV[8]            -- who asks, for those who wonder
 --- @include lib/lock.lua
 --- @include lib/totals.lua
 --- @include lib/job.lua
+--- @include lib/waiters.lua
 --- @include lib/removal.lua
 --- @include lib/changelog.lua
 

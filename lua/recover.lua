@@ -20,6 +20,8 @@ local wake_prefix      = KEYS[15] -- lists   .. queue: at most one wake-up token
 local lock_prefix      = KEYS[16] -- strings .. lock key: holder
 local history_prefix   = KEYS[17] -- hashes  .. unit:number: the counters when a minute or day began
 local changelog_key    = KEYS[18] -- stream  what operators did, and workers to dead ones
+local waiters_key      = KEYS[19] -- hash    id -> answer lists of those who wait for its end
+local answers_prefix   = KEYS[20] -- lists   .. process: ends of jobs that it waits for
 local asked_ms         = tonumber(ARGV[1])  -- -1: ask the server
 local max_crashes      = tonumber(ARGV[2])  -- after so many a job is buried
 local dead_max         = tonumber(ARGV[3])  -- how many dead jobs are kept
@@ -37,6 +39,7 @@ local named, named_at  = ARGV, 8            -- from here on the workers; none: a
 --- @include lib/ready.lua
 --- @include lib/totals.lua
 --- @include lib/job.lua
+--- @include lib/waiters.lua
 --- @include lib/dead.lua
 --- @include lib/recovery.lua
 --- @include lib/changelog.lua

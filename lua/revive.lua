@@ -29,6 +29,8 @@ local left_key         = KEYS[21] -- list    ids in `gone`, newest on the left
 local history_prefix   = KEYS[22] -- hashes  .. unit:number: the counters when a minute or day began
 local changelog_key    = KEYS[23] -- stream  what operators did, and workers to dead ones
 local events_key       = KEYS[24] -- stream  what befell jobs by themselves
+local waiters_key      = KEYS[25] -- hash    id -> answer lists of those who wait for its end
+local answers_prefix   = KEYS[26] -- lists   .. process: ends of jobs that it waits for
 local lane_name        = ARGV[1]            -- the asker's lane: one outstanding request of one producer
 local nonce            = ARGV[2]            -- 16 characters, this request's own
 local asked_ms         = tonumber(ARGV[3])  -- -1: ask the server
@@ -50,6 +52,7 @@ local ids, ids_at      = ARGV, 8            -- from here on the ids
 --- @include lib/job.lua
 --- @include lib/tombs.lua
 --- @include lib/waiting.lua
+--- @include lib/waiters.lua
 --- @include lib/removal.lua
 --- @include lib/gone.lua
 --- @include lib/expiry.lua

@@ -16,6 +16,7 @@ local ready_prefix     = KEYS[10] -- lists   .. queue:level: ids ready to run
 local tombs_prefix     = KEYS[11] -- hashes  .. queue: ids cancelled while ready
 local scheduled_prefix = KEYS[12] -- zsets   .. queue: ids by run_at_ms
 local running_prefix   = KEYS[13] -- hashes  .. worker: id -> kind and token
+local kept_key         = KEYS[14] -- zset    finished ids with a result_ttl, by its end
 local asked_ms         = tonumber(ARGV[1])  -- -1: ask the server
 local HEADS = 20                            -- entries at the head of a ready list looked at for the oldest job
 --- @include lib/clock.lua
@@ -47,7 +48,8 @@ for _, key in ipairs({workers_key, fallen_key}) do
 end
 local held = redis.call('ZCOUNT', locks_key, '(' .. clock.text(clock.now_ms), '+inf')
 local found = {clock.now_ms, running, redis.call('LLEN', dead_key), redis.call('LLEN', rejected_key),
-  redis.call('LLEN', done_key), held, worker_count, redis.call('HLEN', jobs_key), redis.call('HGETALL', totals_key)}
+  redis.call('LLEN', done_key) + redis.call('ZCARD', kept_key), held,
+  worker_count, redis.call('HLEN', jobs_key), redis.call('HGETALL', totals_key)}
 for _, queue in ipairs(redis.call('HKEYS', queues_key)) do
   local ready = length('LLEN', ready_prefix .. queue .. ':0') - length('HLEN', tombs_prefix .. queue)
   local first = redis.pcall('ZRANGE', scheduled_prefix .. queue, 0, 0, 'WITHSCORES')

@@ -31,6 +31,10 @@ local gone_key         = KEYS[20] -- hash    id -> word about a job that is gone
 local left_key         = KEYS[21] -- list    ids in `gone`, newest on the left
 local history_prefix   = KEYS[22] -- hashes  .. unit:number: the counters when a minute or day began
 local events_key       = KEYS[23] -- stream  what befell jobs by themselves
+local waiters_key      = KEYS[24] -- hash    id -> answer lists of those who wait for its end
+local answers_prefix   = KEYS[25] -- lists   .. process: ends of jobs that it waits for
+local kept_key         = KEYS[26] -- zset    finished ids with a result_ttl, by its end
+local results_key      = KEYS[27] -- hash    id -> result
 local nonce            = ARGV[1]            -- 16 characters, the random part of this turn's tokens
 local again            = ARGV[2] == '1'     -- this request was sent before, and its answer lost
 local asked_ms         = tonumber(ARGV[3])  -- -1: ask the server
@@ -44,9 +48,10 @@ local dead_age_ms      = tonumber(ARGV[10]) -- how long they are kept; 0: howeve
 local lock_safety_ms   = tonumber(ARGV[11]) -- how long past its due time the net under a lock reaches
 local changelog_max    = ARGV[12]           -- how many lines of the changelog are kept
 local queue_count      = tonumber(ARGV[13]) -- how many queues are named
-local list, list_at    = ARGV, 14           -- queues; then a count and id, token of each job done; then of each
+local list, list_at    = ARGV, 14           -- queues; then a count and id, token of each job done; a count and of
+                                            -- each that returned something id, token, ttl_ms, result; then of each
                                             -- other end 7: word, id, token, delay_ms, reason, error, traceback
-local ANSWER, OTHER = 7, 7
+local ANSWER, DONE, RETURNED, OTHER = 7, 2, 4, 7
 local DUE_MAX = 100                         -- scheduled jobs moved a call, over all queues
 local ROUNDS_MAX = 20                       -- peeks a queue and call: only entries that cannot run need a second
 local NEVER_MS = 9007199254740992           -- 2^53: a time like this was written by somebody else
@@ -61,7 +66,10 @@ local SOON_MS = 5000                        -- a due time this near is worth a w
 --- @include lib/tombs.lua
 --- @include lib/totals.lua
 --- @include lib/job.lua
+--- @include lib/waiters.lua
+--- @include lib/ends.lua
 --- @include lib/done.lua
+--- @include lib/kept.lua
 --- @include lib/dead.lua
 --- @include lib/pauses.lua
 --- @include lib/settle.lua
@@ -219,8 +227,17 @@ end
 
 local done_at = list_at + queue_count
 local done_count = tonumber(list[done_at])
-if done_count > 0 then settle.done(done_at + 1, done_count) end
-for at = done_at + 1 + 2 * done_count, #list, OTHER do
+local returned_at = done_at + 1 + DONE * done_count
+local returned_count = tonumber(list[returned_at])
+local other_at = returned_at + 1 + RETURNED * returned_count
+if done_count + returned_count > 0 then
+  done.check()
+  ends.check()
+  if returned_count > 0 then kept.check() end
+end
+if done_count > 0 then settle.done(done_at + 1, done_count, DONE) end
+if returned_count > 0 then settle.done(returned_at + 1, returned_count, RETURNED) end
+for at = other_at, #list, OTHER do
   settle.other(list[at], list[at + 1], list[at + 2], tonumber(list[at + 3]), list[at + 4], list[at + 5], list[at + 6])
 end
 

@@ -27,12 +27,16 @@ if TYPE_CHECKING:
     from .errors import BadUrl as BadUrl
     from .errors import Bury as Bury
     from .errors import FormatMismatch as FormatMismatch
+    from .errors import JobCancelled as JobCancelled
+    from .errors import JobFailed as JobFailed
     from .errors import JobNotFound as JobNotFound
     from .errors import LockConflict as LockConflict
     from .errors import LockNotFound as LockNotFound
     from .errors import NotConfirmed as NotConfirmed
     from .errors import PayloadTooLarge as PayloadTooLarge
     from .errors import QueueNotFound as QueueNotFound
+    from .errors import ResultExpired as ResultExpired
+    from .errors import ResultTimeout as ResultTimeout
     from .errors import RetryIn as RetryIn
     from .errors import RqjError as RqjError
     from .errors import ScriptFailed as ScriptFailed
@@ -71,12 +75,16 @@ _HOMES = {
         "BadUrl",
         "Bury",
         "FormatMismatch",
+        "JobCancelled",
+        "JobFailed",
         "JobNotFound",
         "LockConflict",
         "LockNotFound",
         "NotConfirmed",
         "PayloadTooLarge",
         "QueueNotFound",
+        "ResultExpired",
+        "ResultTimeout",
         "RetryIn",
         "RqjError",
         "ScriptFailed",

@@ -3,7 +3,7 @@
 import functools
 import importlib
 from collections.abc import Callable, Coroutine, Iterable
-from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, ParamSpec, TypeVar, overload
 
 from rqlite_jobs.address import Address
 from rqlite_jobs.backoff import Retry
@@ -28,6 +28,7 @@ from rqlite_jobs.link import Link, Linked
 from rqlite_jobs.lock import LockPolicy
 from rqlite_jobs.options import DECLARED, OPTIONS
 from rqlite_jobs.producer import Producer
+from rqlite_jobs.result import aresult_of, result_of
 from rqlite_jobs.setting import SETTINGS
 
 if TYPE_CHECKING:
@@ -123,6 +124,7 @@ class App(Linked):
         expires_in: Duration | None = None,
         tags: list[str] | tuple[str, ...] | None = None,
         remote: bool = False,
+        result_ttl: "Duration | Literal['forever'] | None" = None,
     ) -> JobDecorator: ...
     def job(self, fn: Any = None, /, **declared: Any) -> Any:
         """Make a job of a function.
@@ -136,6 +138,7 @@ class App(Linked):
             expires_in: how long its jobs may wait to be started; None: for ever.
             tags: words about its jobs, for those who look at them.
             remote: True: another service runs it, and the body of the function is empty.
+            result_ttl: how long what it returns is kept at least; None: as the setting `result_ttl` says.
 
         Raises:
             BadName: no job can have this name, or one of this app has it.
@@ -215,6 +218,16 @@ class App(Linked):
     async def acancel_job(self, id: str, /) -> bool:
         """Keep a job from running: `cancel_job` for async code."""
         return await self.arun(self.operations.cancel([id])) == ["cancelled"]
+
+    def result_of(self, job: Job[R], timeout: Duration | None = None, /) -> R:
+        """Wait for what a job returns: `job.result(timeout)`."""
+        found: R = result_of(self, job, timeout)
+        return found
+
+    async def aresult_of(self, job: Job[R], timeout: Duration | None = None, /) -> R:
+        """Wait for what a job returns: `result_of` for async code."""
+        found: R = await aresult_of(self, job, timeout)
+        return found
 
     def load_imports(self) -> None:
         """Import the modules given as `imports`, so that all jobs are declared."""

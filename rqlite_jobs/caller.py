@@ -138,6 +138,7 @@ class AsyncCaller(Requests):
     async def _send(self, request: Request[T] | PlainRequest) -> Any:
         import redis
 
+        cancels = _cancels()
         while True:
             resting, sent = self.connections.resting_async(), False
             connection = resting or self.connections.address.async_connection()
@@ -147,6 +148,10 @@ class AsyncCaller(Requests):
                 packed = (request.packed(),)
                 sent = True
                 await connection.send_packed_command(packed, check_health=False)
+                if _cancels() > cancels:
+                    # It sends with `asyncio.wait_for`, which before Python 3.12 forgets a cancellation that comes in
+                    # the very moment it ends: whoever was cancelled would go on.
+                    raise asyncio.CancelledError
                 reply = await connection.read_response(disable_decoding=True)
             except (redis.RedisError, OSError) as error:
                 answer = refusal(error)
@@ -173,3 +178,9 @@ class AsyncCaller(Requests):
             await connection.disconnect()
         else:
             self.connections.give_async(connection)
+
+
+def _cancels() -> int:
+    """How often the running task was cancelled."""
+    task = asyncio.current_task()
+    return task.cancelling() if task else 0

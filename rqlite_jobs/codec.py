@@ -69,6 +69,10 @@ class Shape:
         """
         return self._parameter(place) or str(place)
 
+    def noun(self, place: int | str) -> str:
+        """Call an argument what a message calls it: `argument 'book_id'`."""
+        return f"argument {self.label(place)!r}"
+
     def hint(self, place: int | str) -> Any:
         """Answer the annotation of the parameter that takes an argument, or None."""
         if isinstance(place, str) and place not in self._named:
@@ -95,7 +99,23 @@ class Shape:
         try:
             return models.restore(value, self.hint(place))
         except models.DoesNotFit as misfit:
-            raise Malformed(f"argument {self.label(place)!r} of job {job_name!r}: {misfit}") from misfit
+            raise Malformed(f"{self.noun(place)} of job {job_name!r}: {misfit}") from misfit
+
+
+class ReturnShape(Shape):
+    """What a handler returns, as the one argument of a payload: its annotation, for models."""
+
+    @cached_property
+    def _hints(self) -> dict[str, Any]:
+        return models.all_hints_of(self._fn)
+
+    def noun(self, place: int | str) -> str:
+        """Call it what a message calls it."""
+        return "the result"
+
+    def hint(self, place: int | str) -> Any:
+        """Answer the annotation of what is returned, or None."""
+        return self._hints.get("return")
 
 
 def encode(
@@ -112,7 +132,8 @@ def encode(
         name: the job's name.
         args: positional arguments.
         kwargs: keyword arguments.
-        options: JSON values for the worker and for readers, by short keys: `r` is a `Retry.to_wire()`, `g` are tags.
+        options: JSON values for the worker and for readers, by short keys: `r` is a `Retry.to_wire()`, `g` are tags,
+            `t` is a result_ttl in ms.
         shape: the handler's parameters. Without it messages name arguments by number, and models are refused.
 
     Raises:
@@ -260,7 +281,8 @@ def _unserializable(
     job_name: str, place: int | str, value: Any, error: tags.Unencodable, shape: Shape | None
 ) -> UnserializableArguments:
     argument = shape.label(place) if shape else str(place)
-    label = f"argument {place + 1}" if isinstance(place, int) and not shape else f"argument {argument!r}"
+    number = f"argument {place + 1}" if isinstance(place, int) else f"argument {place!r}"
+    label = shape.noun(place) if shape else number
     path = "" if error.deep else tags.path_to_fault(value)
     where = f" at {path}" if path else ""
     return UnserializableArguments(

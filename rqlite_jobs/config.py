@@ -60,6 +60,9 @@ class Settings:
         done_max_count: finished jobs that are kept (`1000`; 0: none).
         changelog_max: lines of the changelog that are kept (`10000`; 0: none).
         payload_max: the largest arguments of one job, in bytes (`256KiB`).
+        result_ttl_ms: how long results are kept at least, -1 for ever (not given: as long as their job is among the
+            last `done_max_count`).
+        result_max: the largest result of one job, in bytes (`256KiB`).
         lock_safety_ms: after this a lock that lives with its job is let go although nobody did so (`30d` past
             the due time of the job).
         data_dir: folder of the embedded server (`$XDG_DATA_HOME/rqlite-jobs`).
@@ -83,6 +86,8 @@ class Settings:
     done_max_count: int
     changelog_max: int
     payload_max: int
+    result_ttl_ms: int | None
+    result_max: int
     lock_safety_ms: int
     data_dir: Path
     embedded: bool

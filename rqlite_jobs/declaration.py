@@ -5,15 +5,15 @@ import inspect
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from rqlite_jobs.backoff import Retry
 from rqlite_jobs.binding import Binder
-from rqlite_jobs.codec import Payload, Shape
+from rqlite_jobs.codec import Payload, ReturnShape, Shape
 from rqlite_jobs.durations import Duration
 from rqlite_jobs.errors import BadName, BadOption, shown
 from rqlite_jobs.lock import LockPolicy
-from rqlite_jobs.options import OPTIONS, Terms, check_retry
+from rqlite_jobs.options import OPTIONS, Terms, check_retry, ttl_ms
 
 # No colon: a lock key is the job's name, a colon, and its own part, and two jobs must never meet in one.
 _NAME = re.compile(r"\w[\w.-]*")
@@ -31,8 +31,10 @@ class Declaration:
         remote: another service runs it; no worker of this app does.
         retry: when it is tried again; None: as the app says.
         terms: on which its calls are enqueued, unless they say otherwise.
+        result_ttl_ms: how long what it returns is kept, -1 for ever; None: as the app says.
         binder: its parameters, to bind calls to.
         shape: its parameters, for payloads.
+        returns: what it returns, for results.
     """
 
     name: str
@@ -41,8 +43,10 @@ class Declaration:
     remote: bool
     retry: Retry | None
     terms: Terms
+    result_ttl_ms: int | None
     binder: Binder = field(repr=False, compare=False)
     shape: Shape = field(repr=False, compare=False)
+    returns: ReturnShape = field(repr=False, compare=False)
 
     @classmethod
     def of(
@@ -56,11 +60,12 @@ class Declaration:
         expires_in: Duration | None = None,
         tags: list[str] | tuple[str, ...] | None = None,
         remote: bool = False,
+        result_ttl: Duration | Literal["forever"] | None = None,
     ) -> Self:
         """Declare a function.
 
         Raises:
-            BadOption: something that a worker could not call again, or a policy that does not fit it.
+            BadOption, BadDuration: something that a worker could not call again, or a policy that does not fit it.
             BadName: a name that no job may have.
             BadDuration: a time to wait that is none.
         """
@@ -76,8 +81,10 @@ class Declaration:
             remote=remote,
             retry=None if retry is None else check_retry(retry),
             terms=Terms().but({"queue": queue, "lock": lock, "expires_in": expires_in, "tags": tags}),
+            result_ttl_ms=None if result_ttl is None else ttl_ms(result_ttl),
             binder=binder,
             shape=Shape(fn),
+            returns=ReturnShape(fn),
         )
         if made.terms.lock is not None:
             made.terms.lock.check(name, binder.signature)

@@ -13,7 +13,11 @@ RqjError
 ├── JobNotFound              (LookupError)      no job of that id
 ├── QueueNotFound            (LookupError)      no queue of that name
 ├── LockNotFound             (LookupError)      no lock of that key
+├── ResultExpired            (LookupError)      the job was there, and what it returned is not kept any more
+├── ResultTimeout            (TimeoutError)     the job has not ended in the time given
 ├── Unreachable              (ConnectionError)  the server does not answer
+├── JobFailed                                   the job is dead, so it has no result
+├── JobCancelled                                the job was taken away before it ended
 ├── LockConflict                                the lock is held and the policy says "raise"
 ├── ServerFull                                  the server is over its memory limit
 ├── ServerReadOnly                              the server takes no writes now
@@ -29,10 +33,12 @@ Signal                                          a handler raises these to say ho
 └── Bury                                        hopeless: straight to the dead
 """
 
-import difflib
-from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any
+
+from rqlite_jobs.wording import a_type as a_type
+from rqlite_jobs.wording import nearest as nearest
+from rqlite_jobs.wording import shown as shown
 
 
 class RqjError(Exception):
@@ -137,6 +143,32 @@ class LockNotFound(RqjError, LookupError):
     """No lock of this key exists."""
 
     lock_key: str = ""
+
+
+class ResultExpired(RqjError, LookupError):
+    """The job was there, and what it returned is not kept, or not any more."""
+
+    job_id: str = ""
+
+
+class ResultTimeout(RqjError, TimeoutError):
+    """The job has not ended in the time given."""
+
+    job_id: str = ""
+
+
+class JobFailed(RqjError):
+    """The job is dead, so it has no result; `error` is the repr of what was raised last, as text."""
+
+    job_id: str = ""
+    error: str = ""
+
+
+class JobCancelled(RqjError):
+    """The job was taken away before it ended; `word` says how: `cancelled`, `expired`, `deleted` ..."""
+
+    job_id: str = ""
+    word: str = ""
 
 
 class Unreachable(RqjError, ConnectionError):
@@ -245,44 +277,8 @@ class Bury(Signal):
         self.reason = str(reason)
 
 
-def shown(value: object, limit: int = 80) -> str:
-    """Show a value in a message: its repr, cut to `limit` characters, whatever the repr does.
-
-    >>> shown("x" * 100, 12)
-    "'xxxxxxxx..."
-    """
-    try:
-        text = repr(value)
-    except Exception:  # a repr may raise anything; an int of more than 4,300 digits does
-        text = f"<{type(value).__name__}>"
-    return text if len(text) <= limit else text[: limit - 3] + "..."
-
-
 def _delay_ms(delay: str | float | timedelta, signal: str) -> int:
     """Read the delay of a signal where it is raised, so that a slip shows up in the handler that made it."""
     from rqlite_jobs.durations import to_ms  # not at the top: durations raises the errors of this module
 
     return max(0, to_ms(delay, what=f"the delay of {signal}", signed=True))
-
-
-def a_type(value: object) -> str:
-    """Name the type of a value with its article, for a message: `an int`.
-
-    >>> a_type(5), a_type("x")
-    ('an int', 'a str')
-    """
-    name = type(value).__name__
-    return f"{'an' if name[0] in 'AEIOUaeiou' else 'a'} {name}"
-
-
-def nearest(found: object, known: Iterable[str]) -> str:
-    """Suggest the known word that is most like the one found, else list them all.
-
-    >>> nearest("retrn", ["return", "raise"])
-    "Did you mean 'return'?"
-    """
-    words = list(known)
-    match = difflib.get_close_matches(str(found), words, n=1)
-    if match:
-        return f"Did you mean {match[0]!r}?"
-    return f"Known are: {', '.join(words)}." if words else ""

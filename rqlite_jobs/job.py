@@ -11,6 +11,7 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 
 from msgspec import Struct, field
 
+from rqlite_jobs.durations import Duration
 from rqlite_jobs.errors import RqjError
 from rqlite_jobs.lock import MODE_OF, Lock
 
@@ -36,6 +37,14 @@ class Source(Protocol):
 
     async def acancel_job(self, id: str, /) -> bool:
         """Cancel a job; True: it will never start."""
+        ...
+
+    def result_of(self, job: "Job[Any]", timeout: Duration | None = None, /) -> Any:
+        """Wait for what a job returns."""
+        ...
+
+    async def aresult_of(self, job: "Job[Any]", timeout: Duration | None = None, /) -> Any:
+        """Wait for what a job returns."""
         ...
 
 
@@ -110,6 +119,31 @@ class Job(Struct, Generic[R_co], frozen=True):
     async def acancel(self) -> bool:
         """Keep the job from running: `cancel` for async code."""
         return await self._source().acancel_job(self.id)
+
+    def result(self, timeout: Duration | None = None) -> R_co:
+        """Wait for what the job returns. It is told when the job ends; nothing is polled.
+
+        Args:
+            timeout: how long; None: until it ends.
+
+        Raises:
+            ResultTimeout: it has not ended by then.
+            JobFailed: it is dead.
+            JobCancelled: it was cancelled, deleted, or expired.
+            ResultExpired: it was there, and what it returned is not kept, or not any more.
+            JobNotFound: nothing of it is known.
+
+        Cost: two commands; one thread and connection serve all that wait in a process.
+
+        Example: `crunch_sales.enqueue(42).result("5s")`.
+        """
+        found: R_co = self._source().result_of(self, timeout)
+        return found
+
+    async def aresult(self, timeout: Duration | None = None) -> R_co:
+        """Wait for what the job returns: `result` for async code."""
+        found: R_co = await self._source().aresult_of(self, timeout)
+        return found
 
     def __eq__(self, other: object) -> bool:
         # Without the app: the same job read through two apps is the same.

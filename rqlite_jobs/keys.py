@@ -14,9 +14,9 @@ NAMESPACES = "rqj:namespaces"
 
 _FIXED = frozenset(
     "jobs bodies tries errors where ends gone left done dead rejected workers fallen locks queues totals fence "
-    "meta changelog events".split()
+    "meta changelog events kept results waiters".split()
 )
-_DERIVED = frozenset("ready tombs scheduled running worker wake lock lane history".split())
+_DERIVED = frozenset("ready tombs scheduled running worker wake lock lane history answers".split())
 _NAMESPACE = re.compile(r"[^\W]([\w-])*")
 _QUEUE = re.compile(r"[^\W]([\w.-])*")
 _NAME_MAX_BYTES = 100
@@ -72,6 +72,10 @@ class Keys:
     def wake(self, queue: str) -> str:
         """The list in which a wake-up token for the queue may lie."""
         return f"{self.tag}wake:{queue}"
+
+    def answers(self, process: str) -> str:
+        """The list in which the ends of jobs arrive that a process waits for."""
+        return f"{self.tag}answers:{process}"
 
     def of_script(self, bindings: tuple[str, ...], worker: str = "") -> ScriptKeys:
         """The keys that a script's binding block names, in order.

@@ -23,6 +23,7 @@ from rqlite_jobs.errors import FormatMismatch, ServerFull
 from rqlite_jobs.keys import NAMESPACES, Keys
 from rqlite_jobs.operations import FORMAT, Call, Operations
 from rqlite_jobs.script import script
+from rqlite_jobs.waiting import Mailbox
 
 if TYPE_CHECKING:
     import redis
@@ -126,6 +127,11 @@ class Link:
     def async_caller(self) -> AsyncCaller:
         """Sends calls from event loops."""
         return AsyncCaller(self.connections)
+
+    @Once
+    def mailbox(self) -> Mailbox:
+        """Where the ends of jobs arrive that this process waits for."""
+        return Mailbox(self.address, self.keys, self.caller, self.operations)
 
     def run(self, call: Call[T], *, patient: bool = True) -> T:
         """Send a call; before the first one that writes, and again once a minute, open the namespace.

@@ -99,6 +99,13 @@ def hints_of(fn: Callable[..., Any]) -> dict[str, Any]:
 
     They are read one by one: a single name that exists for type checkers only shall not hide the others.
     """
+    hints = all_hints_of(fn)
+    hints.pop("return", None)
+    return hints
+
+
+def all_hints_of(fn: Callable[..., Any]) -> dict[str, Any]:
+    """The same, and that of what it returns, as `return`."""
     hints = {}
     for name, annotation in getattr(fn, "__annotations__", {}).items():
         alone = types.SimpleNamespace(__annotations__={name: annotation})
@@ -108,7 +115,6 @@ def hints_of(fn: Callable[..., Any]) -> dict[str, Any]:
             ]
         except Exception:  # evaluating an annotation can raise anything
             continue
-    hints.pop("return", None)
     return hints
 
 
@@ -203,6 +209,6 @@ def _is_pydantic(cls: type) -> bool:
 
 def _misfit(annotation: Any, why: str) -> DoesNotFit:
     if annotation is None:
-        return DoesNotFit("its parameter has no annotation, or one that names something unknown")
+        return DoesNotFit("it has no annotation, or one that names something unknown")
     name = annotation.__name__ if isinstance(annotation, type) else str(annotation)
     return DoesNotFit(f"the annotation {name} {why}")

@@ -5,8 +5,6 @@ Nothing here talks to a server. `caller` sends a call, blocking or not; a test c
 
 from collections.abc import Mapping, Sequence
 
-from msgspec import Struct
-
 from rqlite_jobs.acts import Acts
 from rqlite_jobs.answers import (
     Beat,
@@ -28,9 +26,11 @@ from rqlite_jobs.call import Arg as Arg
 from rqlite_jobs.call import Call as Call
 from rqlite_jobs.changelog import Changes, read_changes
 from rqlite_jobs.counters import UNITS, Copies, read_copies
+from rqlite_jobs.ending import Ending
 from rqlite_jobs.job import NewJob
 from rqlite_jobs.lock import MODES
 from rqlite_jobs.script import script
+from rqlite_jobs.settlement import Settlement as Settlement
 from rqlite_jobs.snapshot import Snapshot
 
 FORMAT = 1
@@ -43,26 +43,6 @@ BATCH_PLAIN = 1000
 BATCH_LOCKED = 200
 BATCH_BYTES = 1024 * 1024
 """How much one enqueue script takes: the server answers nobody else meanwhile."""
-
-
-class Settlement(Struct, frozen=True):
-    """How a claimed job ended.
-
-    Attributes:
-        word: `done retry bury snooze putoff back`.
-        id, token: which job, and the right to say so.
-        delay_ms: when to try again, from now.
-        reason: why it is buried, a word.
-        error, traceback: what went wrong, text.
-    """
-
-    word: str
-    id: str
-    token: str
-    delay_ms: int = 0
-    reason: str = ""
-    error: str = ""
-    traceback: str = ""
 
 
 class Operations(Acts):
@@ -181,6 +161,7 @@ class Operations(Acts):
         """
         settings = self.settings
         done = [one for one in settlements if one.word == "done"]
+        returned = [one for one in settlements if one.word == "returned"]
         args: list[Arg] = [
             nonce,
             "0",
@@ -199,9 +180,12 @@ class Operations(Acts):
         args += (settings.changelog_max, len(queues), *queues, len(done))
         for one in done:
             args += (one.id, one.token)
-        if len(done) < len(settlements):
+        args.append(len(returned))
+        for one in returned:
+            args += (one.id, one.token, "" if one.ttl_ms is None else one.ttl_ms, one.result)
+        if len(done) + len(returned) < len(settlements):
             for one in settlements:
-                if one.word != "done":
+                if one.word not in ("done", "returned"):
                     args += (one.word, one.id, one.token, one.delay_ms, one.reason, one.error, one.traceback)
         keys = self.keys.of_script(script("turn").bindings, worker)
         return Call("turn", keys, args, read_turned, "again")
@@ -218,6 +202,10 @@ class Operations(Acts):
         return self._call("leave", args, lambda reply: (reply[0], reply[1]))
 
     # What readers ask.
+
+    def wait(self, process: str, id: str) -> Call[Ending]:
+        """How a job ended; or that it has not, and the list of this process is going to be told."""
+        return self._call("wait", [self.clock.now_ms(), process, id], Ending.read)
 
     def look(self, ids: Sequence[str]) -> Call[list[Snapshot]]:
         """Look at jobs by id, with payload and traceback. At most 100."""

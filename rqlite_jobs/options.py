@@ -4,7 +4,7 @@ import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, Self, TypedDict
+from typing import Any, Literal, Self, TypedDict
 
 from rqlite_jobs.backoff import Retry
 from rqlite_jobs.durations import Duration, instant_ms, to_ms
@@ -44,11 +44,25 @@ class JobOptions(TypedDict, total=False):
     tags: list[str] | tuple[str, ...] | None
     """Words about it, for those who look at it: at most 20, of at most 100 characters, instead of the handler's."""
 
+    result_ttl: Duration | Literal["forever"] | None
+    """How long what it returns is kept at least, instead of the handler's. 0: not at all.
+    Example: `result_ttl="1h"`."""
 
-OPTIONS: tuple[str, ...] = ("queue", "delay", "run_at", "retry", "lock", "id", "expires_in", "tags")
+
+OPTIONS: tuple[str, ...] = (
+    "queue",
+    "delay",
+    "run_at",
+    "retry",
+    "lock",
+    "id",
+    "expires_in",
+    "tags",
+    "result_ttl",
+)
 """The names of all options of a call."""
 
-DECLARED: tuple[str, ...] = ("queue", "retry", "lock", "expires_in", "tags")
+DECLARED: tuple[str, ...] = ("queue", "retry", "lock", "expires_in", "tags", "result_ttl")
 """Those that make sense for all calls of a job, and so in its declaration too."""
 
 WORD_MAX = 100
@@ -68,6 +82,7 @@ class Terms:
         id: its id; empty: one is made for it.
         expires_ms: how long from now it may wait to be started; None: for ever.
         tags: words about it.
+        result_ttl_ms: how long what it returns is kept, instead of the handler's; -1: for ever.
     """
 
     queue: str | None = None
@@ -78,14 +93,19 @@ class Terms:
     id: str = ""
     expires_ms: int | None = None
     tags: tuple[str, ...] = ()
+    result_ttl_ms: int | None = None
 
     @property
     def payload(self) -> dict[str, Any] | None:
         """What of this travels in the payload, under short keys; None without any."""
-        if self.retry is None and not self.tags:
+        if self.retry is None and not self.tags and self.result_ttl_ms is None:
             return None
         told: dict[str, Any] = {} if self.retry is None else {"r": self.retry}
-        return {**told, "g": self.tags} if self.tags else told
+        if self.tags:
+            told["g"] = self.tags
+        if self.result_ttl_ms is not None:
+            told["t"] = self.result_ttl_ms
+        return told
 
     def but(self, options: Mapping[str, Any]) -> Self:
         """The same terms with these options.
@@ -121,6 +141,8 @@ class Terms:
                 changes["expires_ms"] = check_expiry(value)
             elif name == "tags":
                 changes["tags"] = check_tags(value)
+            elif name == "result_ttl":
+                changes["result_ttl_ms"] = ttl_ms(value)
             elif name == "delay":
                 # Not 0: a job that is due now needs no look at the clock, and is answered more shortly.
                 changes["delay_ms"] = max(0, to_ms(value, what="delay", signed=True)) or None
@@ -196,6 +218,18 @@ def check_word(word: object, option: str, forbidden: str = "") -> str:
 
 
 _UNSEEN = frozenset({"Cc", "Cs", "Zl", "Zp"})  # control characters, halves of surrogate pairs, ends of lines
+
+
+def ttl_ms(value: Any, what: str = "result_ttl") -> int:
+    """How long a result is kept, in ms; -1 for `forever`.
+
+    Raises:
+        BadDuration: it is neither a duration nor `forever`.
+
+    >>> ttl_ms("1h"), ttl_ms("forever")
+    (3600000, -1)
+    """
+    return -1 if value == "forever" else to_ms(value, what=what)
 
 
 def check_lock(lock: object) -> LockPolicy | None:

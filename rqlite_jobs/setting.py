@@ -77,6 +77,14 @@ def _size(what: str, value: Any) -> int:
 _UNITS = {"B": 1, "KB": 1000, "MB": 1000**2, "KiB": 1024, "MiB": 1024**2}
 
 
+def _ttl(what: str, value: Any) -> int:
+    return -1 if value == "forever" else _duration(0)(what, value)
+
+
+def _written_ttl(value: int) -> str:
+    return "forever" if value < 0 else to_text(value)
+
+
 def _switch(what: str, value: Any) -> bool:
     found = value if isinstance(value, bool) else _SWITCH.get(str(value).lower())
     if found is None:
@@ -193,6 +201,16 @@ SETTINGS = {
         _count("done_max_count", 0, 100_000, "Keep so many finished jobs.", 1000),
         _count("changelog_max", 0, 100_000, "Keep so many lines of the changelog.", 10_000),
         _any("payload_max", _size, "SIZE", "The largest arguments of one job.", "256KiB", _written_size),
+        Setting(
+            "result_ttl",
+            "result_ttl_ms",
+            _ttl,
+            "How long results are kept at least, or forever.",
+            None,
+            "DURATION",
+            _written_ttl,
+        ),
+        _any("result_max", _size, "SIZE", "The largest result of one job.", "256KiB", _written_size),
         _time(
             "lock_safety", 1000, "How long past its job's due time a lock stays that nobody let go.", "30d"
         ),

@@ -71,7 +71,7 @@ class Snapshot:
     def read(cls, reply: Sequence[Any]) -> "Snapshot":
         """Read what `lua/lib/snapshot.lua` answers; what none of our scripts has written reads as nothing."""
         id_, state, record, body, tries, trace, end, worker, entry, run_at = reply
-        started, _, finished = bytes(end).partition(b" ")
+        started, finished, *_ = *bytes(end).split(b" ", 2), b""
         token = bytes(entry)[1:]
         known = Tries.read(tries)
         return cls(

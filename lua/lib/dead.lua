@@ -1,6 +1,7 @@
 --- The dead: two lists of ids, newest on the left, each capped. Refused duplicates lie apart, so that they push
 -- no failure out.
--- Expects: tries_key, errors_key, where_key, and lib/clock, lib/batch, lib/tries, lib/lock, lib/job, lib/totals.
+-- Expects: tries_key, errors_key, where_key, and lib/clock, lib/batch, lib/tries, lib/lock, lib/job, lib/totals,
+-- lib/waiters.
 local dead = {trim_max = 100}
 
 --- Why a job is buried whose record nobody can read.
@@ -23,6 +24,7 @@ function dead.bury(list_key, id, header, tried, why)
   if why.trace then redis.call('HSET', errors_key, id, why.trace) end
   redis.call('LPUSH', list_key, id)
   redis.call('HDEL', where_key, id)
+  waiters.tell({id}, 'dead', {why.error})
   if header and header.mode then lock.free({header.key, id}) end
   totals.add('died', 1)
 end

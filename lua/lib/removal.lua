@@ -1,5 +1,5 @@
 --- Taking waiting or dead jobs away before they were done.
--- Expects: lib/job, lib/lock, lib/totals.
+-- Expects: lib/job, lib/lock, lib/totals, lib/waiters.
 local removal = {}
 
 --- Take jobs away whole, with their locks; `headers[i]` is that of `ids[i]`, or false. Counted as `counter`.
@@ -14,5 +14,6 @@ function removal.jobs(ids, headers, counter)
   end
   lock.free(held)
   job.forget(ids)
+  waiters.tell(ids, counter)
   totals.add(counter, #ids)
 end

@@ -1,6 +1,7 @@
 --- Settling what a worker's jobs ended with.
 -- Expects: jobs_key, tries_key, errors_key, where_key, running_key, dead_key, dead_max, dead_age_ms, again, list, and
--- lib/clock, lib/batch, lib/record, lib/tries, lib/lease, lib/lock, lib/ready, lib/totals, lib/done, lib/dead.
+-- lib/clock, lib/batch, lib/record, lib/tries, lib/lease, lib/lock, lib/ready, lib/totals, lib/waiters, lib/done,
+-- lib/kept, lib/dead.
 -- `settle.refused` is a flat list of id, word, for settlements that changed nothing.
 local settle = {refused = {}}
 
@@ -10,36 +11,57 @@ local function refuse(id, entry)
   settle.refused[#settle.refused + 1] = (again and not entry) and 'gone' or 'stale'
 end
 
---- Settle `count` jobs that are done, from `at` on: id, token, id, token ...
-function settle.done(at, count)
-  done.check()
-  local asked, ids, ends, held, settled = {}, {}, {}, {}, {}
-  for i = 1, count do asked[i] = list[at + 2 * (i - 1)] end
-  local entries = batch.fields(running_key, asked)
+--- Let go of the lock of a job that is done: its key and id are added to `held`, to be freed at once with others.
+local function let_go(id, held)
+  local header = record.read(redis.call('HGET', jobs_key, id))
+  if header and header.mode then
+    held[#held + 1] = header.key
+    held[#held + 1] = id
+  end
+  redis.call('HDEL', where_key, id)
+end
+
+--- Settle `count` jobs that are done, from `at` on, `stride` values each: id and token, and with a stride of 4 how
+-- long what it returned is kept, and that. `ttl_ms` is '' for as long as the job is among the last finished ones,
+-- '0' for not at all, '-1' until it is deleted. An empty result is None; with '0' it is one that could not be carried.
+function settle.done(at, count, stride)
+  local asked, out, ids, ended, results, held, settled = {}, {}, {}, {}, {}, {}, {}
+  for i = 1, count do asked[i] = list[at + stride * (i - 1)] end
+  local entries, kept_count = batch.fields(running_key, asked), 0
   for i = 1, count do
-    local id, token = asked[i], list[at + 2 * i - 1]
-    local entry = not settled[id] and entries[i] -- named twice, it is nobody's the second time
+    local id, place = asked[i], at + stride * (i - 1)
+    local token, entry = list[place + 1], not settled[id] and entries[i] -- named twice: nobody's the second time
     if lease.owns(entry, token) then
       settled[id] = true
-      ids[#ids + 1] = id
-      ends[#ends + 1] = id
-      ends[#ends + 1] = lease.started_text(token) .. ' ' .. clock.text(clock.now_ms)
-      if lease.has_lock(entry) then
-        local header = record.read(redis.call('HGET', jobs_key, id))
-        if header and header.mode then
-          held[#held + 1] = header.key
-          held[#held + 1] = id
-        end
-        redis.call('HDEL', where_key, id)
+      out[#out + 1] = id
+      if lease.has_lock(entry) then let_go(id, held) end
+      local ttl_ms, result = '', ''
+      if stride > 2 then ttl_ms, result = list[place + 2], list[place + 3] end
+      local text = lease.started_text(token) .. ' ' .. clock.text(clock.now_ms)
+      if ttl_ms == '' then
+        ids[#ids + 1], ended[#ended + 1], ended[#ended + 2] = id, id, text
+        if result ~= '' then results[#ids] = result end
+      elseif ttl_ms == '0' then
+        -- Who waits by now is handed it all the same.
+        waiters.tell({id}, result == '' and 'lost' or 'done', {result})
+        ids[#ids + 1], ended[#ended + 1], ended[#ended + 2] = id, id, text .. ' -'
+      else
+        kept_count = kept_count + 1
+        kept.add(id, text, result, tonumber(ttl_ms))
+        waiters.tell({id}, 'done', {result})
       end
     else
       refuse(id, entry)
     end
   end
-  if #ids == 0 then return end
-  batch.send('HDEL', running_key, ids)
+  if #out == 0 then return end
+  batch.send('HDEL', running_key, out)
   lock.free(held)
-  done.add(ids, ends)
+  done.add(ids, ended, results)
+  if kept_count > 0 then
+    kept.drop(2 * kept_count)
+    totals.add('done', kept_count)
+  end
 end
 
 --- Settle one job that ended otherwise.

@@ -11,7 +11,7 @@ from msgspec import Struct
 from rqlite_jobs.answers import Claim
 from rqlite_jobs.app import App
 from rqlite_jobs.backoff import Retry
-from rqlite_jobs.codec import Malformed, Payload, decode
+from rqlite_jobs.codec import Malformed, Payload, decode, encode
 from rqlite_jobs.durations import to_text
 from rqlite_jobs.errors import RqjError
 from rqlite_jobs.handler import Handler
@@ -30,6 +30,7 @@ class Run(Struct, frozen=True):
         handler: what runs it.
         args, kwargs: with what.
         retry: the policy it fails by.
+        ttl_ms: how long its result is kept; see `Settlement`.
     """
 
     claim: Claim
@@ -37,6 +38,7 @@ class Run(Struct, frozen=True):
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
     retry: Retry
+    ttl_ms: int | None
 
 
 class Executor:
@@ -51,6 +53,8 @@ class Executor:
         self._app = app
         self._rng = rng
         self._unknown: set[str] = set()
+        self._ttl_ms = app.settings.result_ttl_ms
+        self._result_max = app.settings.result_max
 
     def prepare(self, claim: Claim) -> Run | Settlement:
         """Read a claimed job and find its handler; or say what becomes of it where that fails."""
@@ -69,6 +73,9 @@ class Executor:
             args, kwargs = handler.bind_payload(payload)
             wire = payload.options.get("r")
             retry = self._app.retry_of(handler) if wire is None else Retry.from_wire(wire)
+            ttl_ms = payload.options.get("t")
+            if type(ttl_ms) is not int:
+                ttl_ms = handler.declared.result_ttl_ms
         except BaseException as error:
             # Restoring a dataclass or model runs code of the app, which may even exit.
             why = str(error) if isinstance(error, RqjError | Malformed) else describe(error)[0]
@@ -76,7 +83,7 @@ class Executor:
                 "job %s (%s) is buried: its arguments do not fit the handler: %s", claim.id, payload.name, why
             )
             return outcome.malformed(claim, f"its arguments do not fit the handler {payload.name!r}: {why}")
-        return Run(claim, handler, args, kwargs, retry)
+        return Run(claim, handler, args, kwargs, retry, self._ttl_ms if ttl_ms is None else ttl_ms)
 
     def execute(self, claim: Claim) -> Settlement:
         """Run a job to its end in this thread. Whatever it raises becomes part of the answer."""
@@ -86,10 +93,10 @@ class Executor:
     def perform(self, run: Run) -> Settlement:
         """Call a prepared job's handler in this thread, and judge."""
         try:
-            run.handler.fn(*run.args, **run.kwargs)
+            value = run.handler.fn(*run.args, **run.kwargs)
         except BaseException as error:  # SystemExit in a handler ends the run, not the worker
             return self._judged(run, error)
-        return outcome.done(run.claim)
+        return outcome.done(run.claim) if value is None and not run.ttl_ms else self._returned(run, value)
 
     async def aperform(self, run: Run, elsewhere: Callable[[Run], Awaitable[Settlement]]) -> Settlement:
         """The same on an event loop; a plain function is run `elsewhere`, off the loop.
@@ -100,13 +107,28 @@ class Executor:
         if not run.handler.is_async:
             return await elsewhere(run)
         try:
-            await run.handler.fn(*run.args, **run.kwargs)
+            value = await run.handler.fn(*run.args, **run.kwargs)
         except BaseException as error:
             task = asyncio.current_task()
             if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
                 raise
             return self._judged(run, error)
-        return outcome.done(run.claim)
+        return outcome.done(run.claim) if value is None and not run.ttl_ms else self._returned(run, value)
+
+    def _returned(self, run: Run, value: Any) -> Settlement:
+        """The job is done, whatever becomes of what it returned."""
+        if value is None:
+            return outcome.returned(run.claim, b"", run.ttl_ms)
+        name, why = run.handler.name, ""
+        try:
+            result = encode(name, (value,), shape=run.handler.declared.returns)
+            if len(result) <= self._result_max:
+                return outcome.returned(run.claim, result, run.ttl_ms)
+            why = f"it takes {len(result):,} bytes, and result_max is {self._result_max:,}"
+        except BaseException as error:  # taking a model apart runs code of the app
+            why = error.message if isinstance(error, RqjError) else describe(error)[0]
+        log.warning("job %s (%s) is done, and its result is not kept: %s", run.claim.id, name, why)
+        return outcome.returned(run.claim, b"", 0)
 
     def _judged(self, run: Run, error: BaseException) -> Settlement:
         settled = outcome.raised(run.claim, error, run.retry, self._rng, skip=1)

@@ -13,8 +13,13 @@ PUTOFF_MAX_MS = 60_000
 
 
 def done(claim: Claim) -> Settlement:
-    """It returned."""
+    """It returned None, which nobody asked to keep."""
     return Settlement("done", claim.id, claim.token)
+
+
+def returned(claim: Claim, result: bytes, ttl_ms: int | None) -> Settlement:
+    """It returned something; an empty result with a ttl of 0 is one that cannot be kept."""
+    return Settlement("returned", claim.id, claim.token, result=result, ttl_ms=ttl_ms)
 
 
 def raised(claim: Claim, error: BaseException, retry: Retry, rng: random.Random, skip: int = 0) -> Settlement:

@@ -116,7 +116,7 @@ def test_every_setting_is_a_flag(shop: Shop) -> None:
         "namespace": "other", "default_queue": "q", "retry": "7", "lease": "9s", "beat": "2s", "sweep": "500ms",
         "stop_after": "5s", "concurrency": "2", "max_crashes": "5", "dead_max_count": "6", "dead_max_age": "7d",
         "rejected_max_count": "8", "done_max_count": "9", "changelog_max": "10", "payload_max": "1KiB",
-        "lock_safety": "3d", "data_dir": "/data", "url": "redis://db:7/1",
+        "result_ttl": "forever", "result_max": "2KiB", "lock_safety": "3d", "data_dir": "/data", "url": "redis://db:7/1",
     }  # fmt: skip
     words = [word for name, value in given.items() for word in (f"--{name.replace('_', '-')}", value)]
     found = shop.json("config", *words, "--no-embedded", "--allow-eviction")["settings"]

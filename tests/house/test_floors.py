@@ -12,7 +12,7 @@ PACKAGE = Path(__file__).parents[2] / "rqlite_jobs"
 # module, or a package of modules that are free among themselves.
 FLOORS = (
     # 0 ground
-    ("secrecy", "errors", "foreign", "durations", "clock", "keys", "identity", "backoff"),
+    ("secrecy", "wording", "errors", "foreign", "durations", "clock", "keys", "identity", "backoff"),
     # 1 facts
     ("models", "tags", "codec", "lock", "job", "snapshot", "script", "setting", "config"),
     # 2 Redis
@@ -25,11 +25,14 @@ FLOORS = (
         "changelog",
         "call",
         "acts",
+        "settlement",
+        "ending",
         "operations",
         "connection",
         "refusal",
         "request",
         "caller",
+        "waiting",
     ),
     # 3 doors
     (
@@ -38,6 +41,7 @@ FLOORS = (
         "binding",
         "options",
         "declaration",
+        "result",
         "producer",
         "handler",
         "inspector",

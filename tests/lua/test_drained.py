@@ -15,6 +15,8 @@ def test_a_busy_day_leaves_only_what_stays(stage: Stage) -> None:
         job("cancelled"), job("gone", delay_ms=50), job("deleted"), job("buried"), locked("locked"), once("once", "k2"),
     )  # fmt: skip
     stage.enqueue(locked("rejected", on_conflict="reject"))
+    for id in ("plain", "cancelled", "gone", "deleted", "buried"):
+        stage.run(ops.wait("p", id))
     stage.run(ops.cancel(["cancelled", "gone"]))
     stage.run(ops.delete(["deleted"]))
     stage.run(ops.bury(["buried"], "why"))
@@ -30,11 +32,17 @@ def test_a_busy_day_leaves_only_what_stays(stage: Stage) -> None:
     stage.run(ops.revive(["buried"]))
     while claims := [*stage.claim(5), *stage.claim(5, queue="mail")]:
         for claim in claims:
-            assert stage.settle("done", claim) == {}
+            if claim.id == "other":
+                assert stage.settle("returned", claim, result=b'["f",[1]]', ttl_ms=5) == {}
+            elif claim.id == "big":
+                assert stage.settle("returned", claim, result=b'["f",[1]]') == {}
+            else:
+                assert stage.settle("done", claim) == {}
     for worker in ("w1", "forgets"):
         stage.run(ops.leave(worker, ["sales", "mail"]))
 
     left = stage.world()
+    assert left.pop("answers:p")  # nobody takes them, so its TTL has to end it
     assert {key for key in left if family(key) not in STAY} == set()
     assert {family(key) for key in left} == STAY
     survey = stage.run(ops.survey())
@@ -46,6 +54,11 @@ def test_a_busy_day_leaves_only_what_stays(stage: Stage) -> None:
     stage.now_ms += 181 * 86_400_000
     stage.set(done_max_count=0)
     stage.finish(job("last"))
+    stage.enqueue(job("kept"))
+    stage.settle("returned", stage.claim()[0], result=b"[]", ttl_ms=-1)
+    assert stage.world()["results"] == {"kept": "[]"}
+    stage.run(ops.delete(["kept"]))
+    stage.client.delete(stage.key("answers:p"))
     stage.run(ops.heartbeat("w1", LEASE_MS, 3, []))
     stage.run(ops.leave("w1", []))
     assert {family(key) for key in stage.world()} == {

@@ -89,6 +89,11 @@ wrong_too: SyncHandler[[str], bytes] = send_mail  # refused
 wrong_result: Job[str] = crunch_sales.enqueue(1)  # refused
 narrower: Job[int] = crunch_sales.enqueue(1)  # refused
 
+wrong_value: str = crunch_sales.enqueue(1).result()  # refused
+crunch_sales.enqueue(1).result(b"5s")  # refused
+app.job(result_ttl=b"1h")  # refused
+crunch_sales.options(result_ttl=b"1h")  # refused
+
 # The handle does not change.
 
 job = crunch_sales.enqueue(42)

@@ -10,8 +10,12 @@ from rqlite_jobs import (
     Duration,
     Handler,
     Job,
+    JobCancelled,
+    JobFailed,
     LockConflict,
     LockPolicy,
+    ResultExpired,
+    ResultTimeout,
     Retry,
     Signature,
     SyncHandler,
@@ -110,8 +114,34 @@ async def enqueue_it() -> None:
     job = await crunch_sales.aenqueue(1)
     assert_type(await job.arefresh(), Job[float])
     assert_type(await job.acancel(), bool)
+    assert_type(await job.aresult("5s"), float)
     assert_type(await app.ajob_by_id("x"), Job[Any])
 
+
+# Results.
+
+assert_type(crunch_sales.enqueue(42).result(), float)
+assert_type(crunch_sales.enqueue(42).refresh().result(timeout=timedelta(seconds=5)), float)
+assert_type(send_mail.enqueue("a@b.c").result("5s"), bytes)
+assert_type(locked_async.enqueue(1).result(5), dict[str, int])
+assert_type(remote.enqueue(b"").result(), str)
+assert_type(app.job_by_id("x").result(), Any)
+errors: list[type[Exception]] = [JobFailed, JobCancelled, ResultExpired, ResultTimeout]
+
+
+@app.job(result_ttl="1h")
+def kept() -> int:
+    return 1
+
+
+@app.job(result_ttl="forever")
+async def kept_for_ever() -> str:
+    return ""
+
+
+assert_type(kept.enqueue().result(), int)
+assert_type(kept_for_ever.options(result_ttl=0).enqueue().result(), str)
+assert_type(kept.options(result_ttl="forever").enqueue(), Job[int])
 
 # Options.
 

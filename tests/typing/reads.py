@@ -111,9 +111,11 @@ async def control_it() -> None:
     assert_type(await app.control.aresume("mail"), str)
     assert_type(await app.control.apurge("mail"), int)
     assert_type(await app.acancel_job("x"), bool)
+    assert_type(await app.aresult_of(await app.ajob_by_id("x"), 5), Any)
 
 
 assert_type(app.cancel_job("x"), bool)
+assert_type(app.result_of(app.job_by_id("x"), "5s"), Any)
 
 # A handle, read.
 

@@ -33,7 +33,8 @@ def test_the_defaults_are_those_of_the_contract() -> None:
         "url": None, "namespace": "default", "default_queue": "default", "retry": Retry(), "lease": 15_000,
         "beat": 5_000, "sweep": 1_000, "stop_after": 25_000, "concurrency": 10, "max_crashes": 3,
         "dead_max_count": 10_000, "dead_max_age": 180 * 86_400_000, "rejected_max_count": 1_000,
-        "done_max_count": 1_000, "changelog_max": 10_000, "payload_max": 262_144, "lock_safety": 30 * 86_400_000,
+        "done_max_count": 1_000, "changelog_max": 10_000, "payload_max": 262_144, "result_ttl": None,
+        "result_max": 262_144, "lock_safety": 30 * 86_400_000,
         "data_dir": Path("~/.local/share/rqlite-jobs").expanduser(), "embedded": True,
         "allow_eviction": False,
     }  # fmt: skip
@@ -192,7 +193,12 @@ def test_what_kubernetes_says_of_a_service_called_rqj_is_passed_over() -> None:
 @pytest.mark.parametrize("name", SETTINGS)
 def test_what_is_written_reads_as_the_same(name: str) -> None:
     settings = load(
-        {"url": "redis://db", "retry": Retry(5, delay=["1s", "2m"], jitter=False), "payload_max": 5000}
+        {
+            "url": "redis://db",
+            "retry": Retry(5, delay=["1s", "2m"], jitter=False),
+            "payload_max": 5000,
+            "result_ttl": "1h",
+        }
     )
     written = settings.written(name)
     assert getattr(load({name: written}), SETTINGS[name].attribute) == getattr(

@@ -288,7 +288,7 @@ def test_a_retry_travels_with_the_call(crunch: Any) -> None:
     [
         ({"dely": 5}, UnknownOption, "Did you mean 'delay'?"),
         ({"max_retries": 1}, UnknownOption, "Here it is 'retry'."),
-        ({"zzz": 1}, UnknownOption, "Known are: queue, delay, run_at, retry, lock, id, expires_in, tags."),
+        ({"zzz": 1}, UnknownOption, "lock, id, expires_in, tags, result_ttl."),
         ({"priority": 3}, UnknownOption, "no option 'priority'"),
         ({"delay": float("nan")}, BadDuration, "not a finite number"),
         ({"delay": float("inf")}, BadDuration, "not a finite number"),

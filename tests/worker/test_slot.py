@@ -71,7 +71,7 @@ def test_it_takes_a_turn_runs_what_it_got_and_settles_with_the_next(bench: Bench
     bench.wire.answers["turn"] = turned()
     assert bench.slot.step() == float("inf")
     assert bench.slot.idle
-    assert bench.wire.sent[-1].args[-2:] == ["a", "1-nonce"]
+    assert bench.wire.sent[-1].args[-3:] == ["a", "1-nonce", 0]
 
 
 def test_with_nothing_to_do_it_knows_when_something_is_due(bench: Bench) -> None:

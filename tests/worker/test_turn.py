@@ -36,7 +36,7 @@ def test_it_asks_for_jobs_and_takes_outcomes_along(turn: Turn, holdings: Holding
     call = turn.ask(1, 5, last_idle=True)
     assert list(call.args[:2]) == ["nonce-00000", "0"]
     assert list(call.args[3:7]) == [alive.worker, 1, 5, "1"]
-    assert call.args[-2:] == ["a", "1-nonce"]
+    assert call.args[-3:] == ["a", "1-nonce", 0]
     assert turn.answered(turned(B, C, left=True)) == ([B], True)
     assert holdings.ids() == ["b", "c"]
     assert holdings.next_in_hand() == C

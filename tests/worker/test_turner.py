@@ -68,7 +68,7 @@ class Bench:
         rest = args[done_at + 1 :]
         ids = [str(one) for one in rest[: 2 * int(args[done_at]) : 2]]
         self.settled += [Settlement("done", one, "") for one in ids]
-        others = rest[2 * int(args[done_at]) :]
+        others = rest[2 * int(args[done_at]) + 1 :]  # behind the count of those that returned something
         self.settled += [
             Settlement(str(others[at]), str(others[at + 1]), "") for at in range(0, len(others), 7)
         ]

@@ -1,0 +1,35 @@
+--- Callers who wait for the end of a job, and are told it: the list of one process gets the end, and its one
+-- blocking pop serves all its callers.
+--   waiters: id -> names of answer lists, a blank between them
+--   answers: id NUL word NUL text        text: the result of a finished job, the error of a dead one
+-- Expects: waiters_key, answers_prefix, and lib/batch.
+local waiters = {lists_max = 100, answers_s = 60}
+
+--- Tell whoever waits for one of `ids` that it ended with `word`; `texts[i]` goes with `ids[i]`, if there are any.
+-- A key of a foreign type in the way costs the callers their answer, and nobody a job.
+function waiters.tell(ids, word, texts)
+  local count = redis.pcall('HLEN', waiters_key)
+  if #ids == 0 or count == 0 or type(count) ~= 'number' then return end
+  local lists = batch.fields(waiters_key, ids)
+  for i = 1, #ids do
+    if lists[i] then
+      for name in string.gmatch(lists[i], '%S+') do
+        redis.pcall('LPUSH', answers_prefix .. name, ids[i] .. '\0' .. word .. '\0' .. (texts and texts[i] or ''))
+        redis.call('EXPIRE', answers_prefix .. name, waiters.answers_s)
+      end
+      redis.call('HDEL', waiters_key, ids[i])
+    end
+  end
+end
+
+--- Note that the list `name` is to get the end of `id`. (A job that more processes wait for than `lists_max` tells
+-- the last of them.)
+function waiters.add(id, name)
+  local names = {}
+  for other in string.gmatch(redis.call('HGET', waiters_key, id) or '', '%S+') do
+    if other ~= name then names[#names + 1] = other end
+  end
+  local first = math.max(#names - waiters.lists_max + 2, 1)
+  names[#names + 1] = name
+  redis.call('HSET', waiters_key, id, table.concat(names, ' ', first))
+end

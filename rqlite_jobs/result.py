@@ -1,0 +1,116 @@
+"""What a job returned, for whoever waits for it: the value, or the error that says why there is none."""
+
+import asyncio
+import concurrent.futures
+import time
+from typing import Any, NoReturn, Protocol
+
+from rqlite_jobs.answers import text
+from rqlite_jobs.codec import Malformed, decode
+from rqlite_jobs.declaration import Declaration
+from rqlite_jobs.durations import Duration, to_ms, to_text
+from rqlite_jobs.ending import Ending
+from rqlite_jobs.errors import (
+    JobCancelled,
+    JobFailed,
+    JobNotFound,
+    ResultExpired,
+    ResultTimeout,
+    RqjError,
+)
+from rqlite_jobs.job import Job
+from rqlite_jobs.link import Link
+
+
+class Home(Protocol):
+    """What waiting needs of an app."""
+
+    @property
+    def link(self) -> Link:
+        """The way to its jobs."""
+        ...
+
+    def declaration(self, name: str, /) -> Declaration | None:
+        """What was declared under a name."""
+        ...
+
+
+def result_of(home: Home, job: Job[Any], timeout: Duration | None) -> Any:
+    """Wait for what a job returns; see `Job.result`."""
+    timeout_ms = _timeout_ms(timeout)
+    began_s, link = time.monotonic(), home.link
+    with link.mailbox.waiter(job.id) as waiter:
+        ending = link.run(link.operations.wait(waiter.process, job.id))
+        if ending.word == "waiting":
+            left_s = None if timeout_ms is None else began_s + timeout_ms / 1000 - time.monotonic()
+            try:
+                ending = waiter.future.result(None if left_s is None else max(left_s, 0))
+            except concurrent.futures.TimeoutError:
+                _too_late(job, timeout_ms)
+    return value_of(home, job, ending)
+
+
+async def aresult_of(home: Home, job: Job[Any], timeout: Duration | None) -> Any:
+    """Wait for what a job returns: `result_of` for async code."""
+    timeout_ms = _timeout_ms(timeout)
+    began_s, link = time.monotonic(), home.link
+    with link.mailbox.waiter(job.id) as waiter:
+        # A few at a time: a thousand callers at once would open a thousand connections to ask.
+        async with link.mailbox.door():
+            ending = await link.arun(link.operations.wait(waiter.process, job.id))
+        if ending.word == "waiting":
+            left_s = None if timeout_ms is None else began_s + timeout_ms / 1000 - time.monotonic()
+            try:
+                ending = await asyncio.wait_for(asyncio.wrap_future(waiter.future), left_s)
+            except TimeoutError:
+                _too_late(job, timeout_ms)
+    return value_of(home, job, ending)
+
+
+def value_of(home: Home, job: Job[Any], ending: Ending) -> Any:
+    """The value that a job returned, models rebuilt by the annotation of its handler where that is declared.
+
+    Raises:
+        The errors of `Job.result`.
+    """
+    if ending.word == "done":
+        return _restored(home, job, ending.text) if ending.text else None
+    what = f"job {job.id} ({job.name})" if job.name else f"job {job.id}"
+    if ending.word in ("dead", "malformed"):
+        error = text(ending.text) or "its record cannot be read"
+        hint = "job.refresh().traceback tells where; `rqj dead revive` runs it again."
+        raise JobFailed(f"{what} is dead: {error}", hint=hint, job_id=job.id, error=error)
+    if ending.word == "lost":
+        hint = "result_ttl= says how long results are kept, and the worker's log why one could not be."
+        raise ResultExpired(f"{what} is done, and its result is not kept.", hint=hint, job_id=job.id)
+    if ending.word != "unknown":
+        raise JobCancelled(
+            f"{what} will not return anything: it was {ending.word}.", job_id=job.id, word=ending.word
+        )
+    if job.outcome is not None:
+        hint = "Keep its results longer: declare the job with result_ttl=."
+        raise ResultExpired(f"{what} was enqueued, and nothing of it is left.", hint=hint, job_id=job.id)
+    raise JobNotFound(f"no {what} is known.", job_id=job.id)
+
+
+def _restored(home: Home, job: Job[Any], raw: bytes) -> Any:
+    try:
+        payload = decode(raw)
+        declared = home.declaration(payload.name)
+        args = declared.returns.restore(payload)[0] if declared else payload.args
+        (value,) = args
+    except (Malformed, ValueError) as error:
+        raise RqjError(f"what job {job.id} returned cannot be read here: {error}") from error
+    return value
+
+
+def _timeout_ms(timeout: Duration | None) -> int | None:
+    return None if timeout is None else max(0, to_ms(timeout, what="timeout", signed=True))
+
+
+def _too_late(job: Job[Any], timeout_ms: int | None) -> NoReturn:
+    raise ResultTimeout(
+        f"job {job.id} has not ended within {to_text(timeout_ms or 0)}.",
+        hint="It goes on; ask again, or see what it does: job.refresh().",
+        job_id=job.id,
+    ) from None
