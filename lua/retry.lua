@@ -17,8 +17,7 @@ local running_prefix   = KEYS[11] -- hashes  .. worker: id -> kind and token
 local wake_prefix      = KEYS[12] -- lists   .. queue: at most one wake-up token
 local lock_prefix      = KEYS[13] -- strings .. lock key: holder
 local lane_prefix      = KEYS[14] -- strings .. lane: last nonce and answer
-local tombs_prefix     = KEYS[15] -- hashes  .. queue: ids cancelled while ready
-local changelog_key    = KEYS[16] -- stream  what operators did, and workers to dead ones
+local changelog_key    = KEYS[15] -- stream  what operators did, and workers to dead ones
 local lane_name        = ARGV[1]            -- the asker's lane: one outstanding request of one producer
 local nonce            = ARGV[2]            -- 16 characters, this request's own
 local asked_ms         = tonumber(ARGV[3])  -- -1: ask the server
@@ -34,7 +33,6 @@ local ids, ids_at      = ARGV, 7            -- from here on the ids
 --- @include lib/place.lua
 --- @include lib/lock.lua
 --- @include lib/ready.lua
---- @include lib/tombs.lua
 --- @include lib/changelog.lua
 
 local kept = lane.recall()
@@ -46,15 +44,10 @@ local function go(id)
   if state ~= 'scheduled' then return state end
   local tried = tries.read(redis.call('HGET', tries_key, id))
   if tried.attempts + tried.putoffs == 0 then return 'delayed' end
-  local grave = redis.pcall('HLEN', tombs_prefix .. header.queue)
-  if type(grave) ~= 'number' or not ready.sound(header.queue, header.level) then return 'unsound' end
+  if not ready.sound(header.queue, header.level) then return 'unsound' end
   redis.call('ZREM', scheduled_prefix .. header.queue, id)
   if header.mode then lock.renew(header.key, clock.now_ms) end
-  if tombs.unbury(header.queue, id) then
-    ready.wake(header.queue)
-  else
-    ready.push(header.queue, header.level, {id})
-  end
+  ready.push(header.queue, header.level, {id}) -- it was claimed from there, so no entry of it lies under a tomb
   return 'retried'
 end
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.lua.stage import Stage, job, locked, own, tries
+from tests.lua.stage import Stage, job, locked, tries
 
 
 def failed(stage: Stage, *jobs: object, word: str = "retry") -> None:
@@ -62,23 +62,11 @@ def test_named_twice_it_is_ready_the_second_time(stage: Stage) -> None:
     assert stage.world()["ready:sales:0"] == ["a"]
 
 
-def test_one_whose_old_entry_lies_under_a_tomb_has_one_entry(stage: Stage) -> None:
-    stage.enqueue(own("a"), job("b"))
-    stage.run(stage.ops.cancel(["a"]))
-    stage.enqueue(own("a", delay_ms=9000))
-    stage.client.hset(stage.key("tries"), "a", tries(attempts=1))
-    answer, changed = stage.did(stage.ops.retry(["a"]))
-    assert (answer, changed["tombs:sales"]) == (["retried"], {"a": ("1", None)})
-    assert sorted(claim.id for claim in stage.claim(9)) == ["a", "b"]
-    assert "ready:sales:0" not in stage.world()
-
-
-@pytest.mark.parametrize("key", ["ready:bad:0", "tombs:bad"])
-def test_a_queue_of_a_foreign_type_spoils_nothing(stage: Stage, key: str) -> None:
+def test_a_queue_of_a_foreign_type_spoils_nothing(stage: Stage) -> None:
     stage.enqueue(job("a", "bad", delay_ms=9000), job("b", delay_ms=9000))
     for name in "ab":
         stage.client.hset(stage.key("tries"), name, tries(attempts=1))
-    stage.client.set(stage.key(key), "mine")
+    stage.client.set(stage.key("ready:bad:0"), "mine")
     assert stage.run(stage.ops.retry(["a", "b"])) == ["unsound", "retried"]
     assert stage.world()["scheduled:bad"] == {"a": 10_000}
 

@@ -8,6 +8,7 @@ from rqlite_jobs.lock import Lock
 from tests.model.stage import WAYS
 
 JOBS_MAX = 30
+OWN_IDS = ("night:1", "night:2", "Nächte")
 QUEUES = ("sales", "mail", "odd")
 
 queues = st.sampled_from(QUEUES)
@@ -26,7 +27,19 @@ locks = st.one_of(
     st.builds(Lock, st.just("until_executed"), keys, st.sampled_from((0, 0, 0, 2_000)), on_conflicts),
     st.builds(Lock, st.just("until_expired"), keys, st.sampled_from((1, 2_000, 30_000)), on_conflicts),
 )
-wishes = st.lists(st.tuples(queues, dues, st.none() | locks, st.integers(0, 9)), min_size=1, max_size=4)
+own_ids = st.sampled_from(OWN_IDS)
+expiries_ms = st.sampled_from((None, None, None, 1, 2_000, 20_000))
+wishes = st.lists(
+    st.tuples(queues, dues, st.none() | locks, st.integers(0, 9), st.none() | own_ids, expiries_ms),
+    min_size=1,
+    max_size=4,
+)
+own_wishes = st.lists(
+    st.tuples(queues, st.none() | dues, st.none() | locks, st.just(0), own_ids, expiries_ms),
+    min_size=1,
+    max_size=3,
+)
+pauses_ms = st.sampled_from((None, None, None, 0, 1, 2_000, 2_000, 20_000))
 words = st.sampled_from(("done", "done", "done", "retry", "retry", "bury", "snooze", "putoff", "back"))
 thens = st.sampled_from(("", "beat", "beat", "turn", "recover"))
 offs_ms = st.sampled_from((-1, 0, 0, 0, 1))

@@ -38,7 +38,7 @@ class Trouble:
 
 @dataclass(slots=True)
 class Job:
-    """A stored job. `trouble` and `traceback` are None until something is written there."""
+    """A stored job. `trouble` and `traceback` are None until something is written there; `expires_ms` 0: never."""
 
     id: str
     queue: str
@@ -50,6 +50,7 @@ class Job:
     worker: str = ""
     token: str = ""
     to_start: bool = False
+    expires_ms: int = 0
     trouble: Trouble | None = None
     traceback: str | None = None
     ended: tuple[int, int] | None = None

@@ -10,8 +10,9 @@ from rqlite_jobs.job import NewJob
 from rqlite_jobs.lock import Lock
 from rqlite_jobs.operations import Settlement
 from tests.model import choices
-from tests.model.facts import Bounds
+from tests.model.facts import Bounds, Job
 from tests.model.stage import Stage
+from tests.model.state import WAITING
 
 
 class History(RuleBasedStateMachine):
@@ -55,6 +56,11 @@ class History(RuleBasedStateMachine):
         left = st.sampled_from([*self.model.done, *self.model.gone, "nobody's", self.known[0]])
         return data.draw(st.lists(st.one_of(of, of, left), min_size=1, max_size=4))
 
+    @property
+    def tried(self) -> list[Job]:
+        """Those that wait, and something was wrong with them."""
+        return [job for job in self.model.jobs.values() if job.trouble and job.state == "scheduled"]
+
     def instants(self) -> list[list[int]]:
         """The moments ahead at which something changes by itself, kind by kind."""
         model = self.model
@@ -64,6 +70,8 @@ class History(RuleBasedStateMachine):
             [job.due_ms for job in model.jobs.values() if job.state == "scheduled"],
             model.workers.values(),
             [lock.until_ms for lock in model.locks.values()],
+            [job.expires_ms for job in model.jobs.values() if job.state in WAITING],
+            [pause.until_ms for pause in model.pauses.values()],
             [trouble.died_ms + model.bounds.dead_max_age_ms for trouble in troubles if trouble],
             [job.started_ms + self.lease_ms[job.worker] for job in held],
         )
@@ -72,16 +80,36 @@ class History(RuleBasedStateMachine):
 
     # What they do.
 
+    def pass_time(self, to_ms: int) -> None:
+        """Go on to a later moment in the middle of a step: what came before it is looked at now."""
+        self.agree()
+        self.model.now_ms = max(self.model.now_ms, to_ms)
+
     def do_enqueue(self, jobs: list[NewJob], way: str = "answered") -> None:
         self.known = [*self.known, *(job.id for job in jobs)][-40:]
         self.stage.ask(lambda: self.ops.enqueue(jobs), lambda again: self.model.enqueue(jobs), way)
 
-    def new_job(self, queue: str, due: Any, lock: Lock | None, size: int) -> NewJob:
+    def new_job(
+        self,
+        queue: str,
+        due: Any = None,
+        lock: Lock | None = None,
+        size: int = 0,
+        own_id: str | None = None,
+        expires_ms: int | None = None,
+    ) -> NewJob:
         id = self.stage.new_id()
         payload = b'["f",["%b"]]' % (b"x" * 2_100 if size == 9 else id.encode())
-        delay_ms = due[1] if due and due[0] == "in" else None
-        run_at_ms = self.model.now_ms + due[1] if due and due[0] == "at" else None
-        return NewJob(id=id, queue=queue, payload=payload, delay_ms=delay_ms, run_at_ms=run_at_ms, lock=lock)
+        return NewJob(
+            id=own_id or id,
+            queue=queue,
+            payload=payload,
+            delay_ms=due[1] if due and due[0] == "in" else None,
+            run_at_ms=self.model.now_ms + due[1] if due and due[0] == "at" else None,
+            lock=lock,
+            own_id=own_id is not None,
+            expires_ms=expires_ms,
+        )
 
     def do_operate(self, verb: str, ids: list[str], way: str) -> None:
         self.model.note(f"rule: operate, {verb}")
@@ -93,6 +121,7 @@ class History(RuleBasedStateMachine):
                 lambda again: self.model.bury_waiting(ids, "by hand"),
             ),
             "revive": (lambda: self.ops.revive(ids), lambda again: self.model.revive(ids)),
+            "retry": (lambda: self.ops.retry(ids), lambda again: self.model.retry(ids)),
         }[verb]
         self.stage.ask(make, perform, way)
 
@@ -128,10 +157,33 @@ class History(RuleBasedStateMachine):
         self.turns += 1
         worker, *about, way = asked
         nonce = f"turn{self.turns:012d}"
-        self.stage.ask(
+        answer = self.stage.ask(
             lambda: self.ops.turn(worker, nonce, *about),
             lambda again: self.model.turn(worker, nonce, *about, again=again),
             way,
+        )
+        self.stage.waiters.turned(worker, about[0], answer)
+
+    def do_end(self, worker: str, *, politely: bool = False) -> None:
+        """The process of a worker ends, or goes on under another id."""
+        self.ended.add(worker)
+        self.stage.waiters.ended(worker, politely=politely)
+
+    def do_pause(self, queue: str, for_ms: int | None, way: str) -> None:
+        self.stage.ask(
+            lambda: self.ops.pause(queue, for_ms, "Änn 1"),
+            lambda again: self.model.pause(queue, for_ms, "Änn 1"),
+            way,
+        )
+
+    def do_purge(self, queue: str, limit: int, way: str) -> None:
+        self.stage.ask(
+            lambda: self.ops.purge(queue, limit), lambda again: self.model.purge(queue, limit), way
+        )
+
+    def do_release(self, keys: list[str], force: bool, way: str) -> None:
+        self.stage.ask(
+            lambda: self.ops.release(keys, force), lambda again: self.model.release(keys, force), way
         )
 
     def settlements(self, data: st.DataObject, worker: str, least: int = 0) -> list[Settlement]:

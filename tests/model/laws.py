@@ -1,15 +1,19 @@
 """The laws that hold in a namespace whatever happened: checked on what lies in Redis, without the model.
 
-P1, conservation: every job with a record is in exactly one place. P4: a lock points to a job in a holding state, or
-its time is not over.
+P1, conservation: every job with a record is in exactly one place, and the numbers that readers see add up. P4: a lock
+points to a job in a holding state, or its time is not over. No job is started of a paused queue, or when its own time
+is over. See `waiters` for the law about wake-ups.
 """
 
 from collections import Counter
+from collections.abc import Iterable
 
+from rqlite_jobs.answers import Survey, Turned
+from rqlite_jobs.inspector import Stats
 from rqlite_jobs.job import Record
 from tests.world import World
 
-LEFT = ("done", "cancelled", "deleted")
+LEFT = ("done", "cancelled", "deleted", "expired", "superseded")
 
 
 def broken(world: World) -> list[str]:
@@ -33,7 +37,31 @@ def broken(world: World) -> list[str]:
     for queue, tombs in _family(world, "tombs:").items():
         lying = set(world.get(f"ready:{queue}:0", ()))
         faults += [f"the tomb of {id} in {queue} lies over nothing" for id in tombs if id not in lying]
+    faults += _words(world, jobs)
     faults += _counts(world, places)
+    return faults
+
+
+def unbalanced(survey: Survey) -> list[str]:
+    """The numbers that do not add up in what readers see, in words."""
+    stats = Stats.of(survey)
+    names = ("ready", "scheduled", "running", "parked", "dead", *LEFT)
+    counts = {name: getattr(stats, name) for name in ("enqueued", "refused", "died", "attempts", *names)}
+    faults = [f"{name} is {count}" for name, count in counts.items() if count < 0]
+    if stats.enqueued != sum(counts[name] for name in names):
+        faults.append(f"the numbers do not add up: {counts}")
+    return faults
+
+
+def unfair(turned: Turned, paused: Iterable[str]) -> list[str]:
+    """The jobs that a worker was given and should not have been, in words."""
+    faults = []
+    for claim in turned.claims:
+        job = Record.read(claim.record)
+        if job and 0 < job.expires_at_ms <= turned.now_ms:
+            faults.append(f"{claim.id} was started at {turned.now_ms}, after {job.expires_at_ms}")
+        if job and job.queue in paused:
+            faults.append(f"{claim.id} was started, and its queue {job.queue} is paused")
     return faults
 
 
@@ -49,6 +77,8 @@ def places_of(world: World) -> dict[str, list[str]]:
             lying = list(value)
         else:
             continue
+        if kind == "ready" and len(set(value)) < len(value):
+            lying = [*lying, *(id for id, count in Counter(value).items() if count > 1)]
         for id in lying:
             places.setdefault(id, []).append(key)
     return places
@@ -87,6 +117,14 @@ def _running(world: World, places: dict[str, list[str]], jobs: dict[str, Record 
                 where[id] = worker
     if where != world.get("where", {}):
         faults.append(f"where says {world.get('where', {})}, and it is {where}")
+    return faults
+
+
+def _words(world: World, jobs: Iterable[str]) -> list[str]:
+    words, left = world.get("gone", {}), world.get("left", [])
+    faults = [f"there is a word about {id}, which is there" for id in words if id in jobs]
+    if sorted(words) != sorted(left):
+        faults.append(f"words about {sorted(words)}, and {sorted(left)} have left")
     return faults
 
 

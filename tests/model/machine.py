@@ -3,56 +3,39 @@
 After each rule the whole keyspace is compared with the model and held to the laws; see `stage`.
 """
 
-from collections.abc import Callable
-from functools import wraps
 from typing import Any
 
 from hypothesis import strategies as st
-from hypothesis.stateful import initialize, precondition, rule
+from hypothesis.stateful import initialize, precondition
 
-from rqlite_jobs.job import NewJob
 from rqlite_jobs.lock import Lock
 from tests.model import readers
 from tests.model.choices import (
     JOBS_MAX,
     QUEUES,
     answered_ways,
+    expiries_ms,
     few,
+    keys,
     leases_ms,
     locks,
     mishaps,
     offs_ms,
+    own_wishes,
+    pauses_ms,
     queues,
     served,
     thens,
     ways,
     wishes,
 )
-from tests.model.history import History
-from tests.model.picture import FOREIGN
-
-RULES: list[str] = []
-"""The names of the rules of `Machine`."""
+from tests.model.controls import CONTROLS, Controls
+from tests.model.rules import act
+from tests.model.stories import Stories
 
 
-def act(**given: Any) -> Callable[[Callable[..., None]], Any]:
-    """A rule whose use is counted."""
-
-    def mark(do: Callable[..., None]) -> Any:
-        RULES.append(f"rule: {do.__name__}")
-
-        @wraps(do)
-        def counted(self: "Machine", **drawn: Any) -> None:
-            self.model.note(f"rule: {do.__name__}")
-            do(self, **drawn)
-
-        return rule(**given)(counted)
-
-    return mark
-
-
-class Machine(History):
-    """The rules; see `History` for what they do, and with what."""
+class Machine(Stories):
+    """The rules; see `stories` for those of several steps, `History` for what they do, and with what."""
 
     # Producers.
 
@@ -69,17 +52,26 @@ class Machine(History):
     @precondition(lambda self: len(self.model.jobs) < JOBS_MAX)
     @act(queue=queues, count=st.integers(1, 5), way=ways)
     def enqueue_plain(self, queue: str, count: int, way: str) -> None:
-        self.do_enqueue([self.new_job(queue, None, None, 0) for _ in range(count)], way)
+        self.do_enqueue([self.new_job(queue) for _ in range(count)], way)
 
     @precondition(lambda self: len(self.model.jobs) < JOBS_MAX)
-    @act(queue=queues, locks=st.lists(locks, min_size=1, max_size=3), way=ways)
-    def enqueue_locked(self, queue: str, locks: list[Lock], way: str) -> None:
-        self.do_enqueue([self.new_job(queue, None, lock, 0) for lock in locks], way)
+    @act(queue=queues, locks=st.lists(locks, min_size=1, max_size=3), expires_ms=expiries_ms, way=ways)
+    def enqueue_locked(self, queue: str, locks: list[Lock], expires_ms: int | None, way: str) -> None:
+        self.do_enqueue([self.new_job(queue, None, lock, expires_ms=expires_ms) for lock in locks], way)
+
+    @precondition(lambda self: len(self.model.jobs) < JOBS_MAX)
+    @act(wishes=own_wishes, way=ways)
+    def enqueue_own(self, wishes: list[Any], way: str) -> None:
+        self.do_enqueue([self.new_job(*wish) for wish in wishes], way)
 
     # Operators.
 
     @precondition(lambda self: self.model.jobs)
-    @act(verb=st.sampled_from(("cancel", "delete", "bury", "revive")), data=st.data(), way=ways)
+    @act(
+        verb=st.sampled_from(("cancel", "cancel", "delete", "bury", "revive", "retry")),
+        data=st.data(),
+        way=ways,
+    )
     def operate(self, verb: str, data: st.DataObject, way: str) -> None:
         self.do_operate(verb, self.some_ids(data), way)
 
@@ -88,9 +80,42 @@ class Machine(History):
     def revive(self, data: st.DataObject, way: str) -> None:
         model = self.model
         under_tombs = [id for id in model.dead if id in model.tombs.get(model.jobs[id].queue, ())]
-        shelves = [shelf for shelf in (model.dead, model.rejected, under_tombs) if shelf]
+        holding = [id for id in model.dead if any(lock.holder == id for lock in model.locks.values())]
+        shelves = [shelf for shelf in (model.dead, model.rejected, under_tombs, holding) if shelf]
         lying = data.draw(st.sampled_from(shelves))
         self.do_operate("revive", data.draw(st.lists(st.sampled_from(lying), min_size=1, max_size=4)), way)
+
+    @precondition(lambda self: self.tried)
+    @act(data=st.data(), way=ways)
+    def retry(self, data: st.DataObject, way: str) -> None:
+        put_off = [job for job in self.tried if job.trouble and not job.trouble.attempts]
+        stuck = [job for job in self.tried if job.queue in self.model.foreign]
+        some = data.draw(st.sampled_from([self.tried, put_off or self.tried, stuck or self.tried]))
+        ids = st.sampled_from([job.id for job in some])
+        self.do_operate("retry", data.draw(st.lists(ids, min_size=1, max_size=3)), way)
+
+    @precondition(lambda self: self.model.locks)
+    @act(named=st.lists(keys, min_size=1, max_size=3), force=st.booleans(), way=ways)
+    def release(self, named: list[str], force: bool, way: str) -> None:
+        self.do_release(named, force, way)
+
+    @act(queue=queues, for_ms=pauses_ms, way=ways)
+    def pause(self, queue: str, for_ms: int | None, way: str) -> None:
+        """For a while, for good, or no more."""
+        self.do_pause(queue, for_ms, way)
+
+    @act(data=st.data(), verb=st.sampled_from(CONTROLS))
+    def control(self, data: st.DataObject, verb: str) -> None:
+        """The same by `app.control`, which names each thing once."""
+        self.model.note(f"rule: control, {verb}")
+        controls = Controls(self.stage)
+        if verb in ("purge", "pause", "resume"):
+            if self.model.queues:
+                getattr(controls, verb)(data.draw(st.sampled_from(sorted(self.model.queues))))
+        elif verb == "release":
+            controls.release(data.draw(st.lists(keys, min_size=1, max_size=3)))
+        elif self.model.jobs:
+            controls.on_jobs(verb, self.some_ids(data))
 
     @precondition(lambda self: len(self.model.jobs) > 5)
     @act(queue=queues, data=st.data(), way=ways)
@@ -98,9 +123,7 @@ class Machine(History):
         line, tombs = self.model.ready.get(queue, []), self.model.tombs.get(queue, ())
         alive = [at for at, id in enumerate(line, 1) if id not in tombs]
         limit = data.draw(st.integers(1, 6) | st.sampled_from(alive[-1:] or [1]))
-        self.stage.ask(
-            lambda: self.ops.purge(queue, limit), lambda again: self.model.purge(queue, limit), way
-        )
+        self.do_purge(queue, limit, way)
 
     @act(data=st.data(), way=ways)
     def recover(self, data: st.DataObject, way: str) -> None:
@@ -137,34 +160,24 @@ class Machine(History):
         worker = data.draw(st.sampled_from(busy))
         self.do_turn(worker, QUEUES, self.settlements(data, worker, least=1), 0, 0, last_idle, way)
 
-    @precondition(lambda self: self.registered and any(self.model.ready.values()))
-    @act(data=st.data(), order=served)
-    def work(self, data: st.DataObject, order: Any) -> None:
-        """What happens nearly always: jobs are claimed, run and settled, and nothing goes wrong."""
-        worker = data.draw(st.sampled_from(self.registered))
-        self.do_turn(worker, order, [], 3, 0, False, "answered")
-        held = [(job.id, job.token) for job in self.model.running(worker)]
-        self.old_tokens = [*self.old_tokens, *held][-12:]
-        self.do_turn(worker, order, [self.settlement(data, *pair) for pair in held], 0, 0, True, "answered")
-
     @precondition(lambda self: self.alive)
     @act(data=st.data(), named=st.sampled_from(("all", "all", "some", "none")), way=ways)
     def heartbeat(self, data: st.DataObject, named: str, way: str) -> None:
         worker = data.draw(st.sampled_from(self.alive))
         self.do_beat(worker, named, way)
         if worker not in self.model.workers and data.draw(st.booleans()):
-            self.ended.add(worker)  # it was told `lost`: it drops all, and goes on under another id
+            self.do_end(worker)  # it was told `lost`: it drops all, and goes on under another id
 
     @precondition(lambda self: len(self.alive) > 1)
     @act(data=st.data(), way=ways)
     def leave(self, data: st.DataObject, way: str) -> None:
         """A worker that was told to stop; its process ends when nothing is left to hand back."""
         worker = data.draw(st.sampled_from(self.alive))
-        self.stage.ask(
+        answer = self.stage.ask(
             lambda: self.ops.leave(worker, QUEUES), lambda again: self.model.leave(worker, QUEUES), way
         )
         if not self.model.running(worker):
-            self.ended.add(worker)
+            self.do_end(worker, politely=answer is not None)
 
     # What goes wrong, and time.
 
@@ -177,49 +190,7 @@ class Machine(History):
     @act(what=mishaps, data=st.data())
     def mishap(self, what: str, data: st.DataObject) -> None:
         self.model.note(f"rule: mishap, {what}")
-        getattr(self, f"_{what}")(data)
-
-    def _flush_scripts(self, data: st.DataObject) -> None:
-        self.stage.client.script_flush()
-
-    def _crash(self, data: st.DataObject) -> None:
-        """A worker's process dies: from now on it says nothing."""
-        if len(self.alive) > 1:
-            self.ended.add(data.draw(st.sampled_from(self.alive)))
-
-    def _steal_token(self, data: st.DataObject) -> None:
-        """A waiter takes the token of a queue, and does nothing then."""
-        queue = data.draw(queues)
-        found = self.stage.client.lpop(self.stage.keys.wake(queue))
-        assert (found is not None) == self.model.take_token(queue)
-
-    def _id_exists(self, data: st.DataObject) -> None:
-        if self.model.jobs:
-            there = data.draw(st.sampled_from(sorted(self.model.jobs)))
-            # Never cut off: sent again when the id is free, it would be an enqueue of an id that was used before.
-            beside = [self.new_job("sales", None, None, 0)] * data.draw(st.integers(0, 1))
-            self.do_enqueue([*beside, NewJob(there, "mail", b'["g"]')], data.draw(answered_ways))
-
-    def _plant_or_mend(self, data: st.DataObject) -> None:
-        """Somebody's key of another type stands where a ready list should be, till somebody takes it away."""
-        name = self.stage.keys.prefix("ready") + "odd:0"
-        if "odd" in self.model.foreign:
-            self.stage.client.delete(name)
-            self.model.foreign.discard("odd")
-            return
-        waiting = len(self.model.ready.get("odd", ()))
-        if waiting and self.registered:
-            self.do_turn(
-                data.draw(st.sampled_from(self.registered)), ["odd"], [], waiting, 0, False, "answered"
-            )
-        if not self.model.ready.get("odd"):
-            self.stage.client.set(name, FOREIGN)
-            self.model.foreign.add("odd")
-
-    def _server_was_away(self, data: st.DataObject) -> None:
-        """Long enough for every lease to run out, while the workers lived on."""
-        if self.model.workers:
-            self.model.now_ms = max(self.model.now_ms, *self.model.workers.values()) + 1
+        getattr(self, what)(data)
 
     @act(data=st.data(), ms=st.sampled_from((1, 500, 6_000)), off_ms=offs_ms, then=thens)
     def wait(self, data: st.DataObject, ms: int, off_ms: int, then: str) -> None:

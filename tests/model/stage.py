@@ -5,12 +5,12 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import redis
 
 from rqlite_jobs.address import Address
-from rqlite_jobs.answers import Beat, Survey
+from rqlite_jobs.answers import Beat, Survey, Turned
 from rqlite_jobs.caller import Caller
 from rqlite_jobs.config import Settings
 from rqlite_jobs.errors import RqjError, Unreachable
@@ -19,11 +19,14 @@ from rqlite_jobs.operations import Call, Operations
 from tests.model import changelog, readers
 from tests.model.counting import Counting
 from tests.model.facts import Bounds
-from tests.model.laws import broken
+from tests.model.laws import broken, unbalanced, unfair
 from tests.model.model import Model, Refused
 from tests.model.picture import lanes, picture, read_lane, same_lane
+from tests.model.waiters import Waiters, pauses
 from tests.model.wire import ANSWERED, LOST, MISSED, Wire
 from tests.world import World, changes, world
+
+T = TypeVar("T")
 
 START_MS = 1_700_000_000_000
 Make = Callable[[], Call[Any]]
@@ -76,9 +79,11 @@ class Stage:
         self.caller = Caller(self.wire, random.Random(1), sleep=lambda seconds: None)
         self.ops = Operations(self.keys, cast(Settings, bounds), _Clock(self.model))
         self.unanswered: list[Unanswered] = []
+        self.waiters = Waiters()
         self.history = Counting()
         self._lines: dict[str, list[changelog.Line]] = {"changelog": [], "events": []}
         self._read = Counter[str]()
+        self._found: World = {}
         self._numbers = count(1)
         assert self.caller.run(self.ops.open()) == 1
 
@@ -87,8 +92,17 @@ class Stage:
         number = next(self._numbers)
         return f"{number * 7919 % 9973:04d}-{number}"
 
-    def ask(self, make: Make, perform: Perform, way: str = "answered") -> None:
-        """Ask both, over a line that loses what `way` says, and compare what they answer."""
+    def ask(
+        self, make: Make, perform: Perform, way: str = "answered", *, seen: Callable[[Any], Any] | None = None
+    ) -> Any:
+        """Ask both, over a line that loses what `way` says, and compare what they answer.
+
+        Args:
+            make, perform, way: what to ask of both, and how it fares.
+            seen: what the asker sees of the model's answer; None: all.
+
+        Returns the script's answer; None where it was lost, or the script refused.
+        """
         call, fates = make(), WAYS[way]
         self.wire.fates, self.wire.arrived = list(fates), []
         try:
@@ -101,9 +115,13 @@ class Stage:
         if fates[-1] != ANSWERED:
             assert answer is None
             self._remember(make, perform, laned=call.repeat == "laned")
-        else:
-            assert said, "answered, and nothing arrived"
-            self._compare(answer, said[-1])
+            return None
+        assert said, "answered, and nothing arrived"
+        self._compare(answer, seen(said[-1]) if seen else said[-1])
+        if isinstance(answer, Turned):
+            faults = unfair(answer, pauses(self._found, self.model.now_ms))
+            agree(not faults, "\n".join(faults))
+        return None if isinstance(answer, RqjError) else answer
 
     def resend(self, one: Unanswered, *, again: bool) -> None:
         """Let one more copy of a request arrive: sent again by who asked, or the first one, late."""
@@ -119,25 +137,27 @@ class Stage:
 
     def check(self) -> None:
         """Compare the whole keyspace with the model, and hold it to the laws."""
-        found = world(self.client, self.keys)
+        self._found = found = world(self.client, self.keys)
         kept = {key: found.pop(key) for key in list(found) if key.startswith("lane:")}
         self.history.check(found, self.model.now_ms)
         self._check_lines(found)
         different = changes(picture(self.model), found)
-        _agree(not different, f"each (model, scripts): {different}")
+        agree(not different, f"each (model, scripts): {different}")
         said = lanes(self.model)
-        _agree(sorted(kept) == sorted(said), f"lanes: {sorted(kept)}, the model has {sorted(said)}")
+        agree(sorted(kept) == sorted(said), f"lanes: {sorted(kept)}, the model has {sorted(said)}")
         for lane, value in said.items():
             same = same_lane(read_lane(kept[lane], value[0]), value)
-            _agree(same, f"{lane} keeps {kept[lane]}, the model {value}")
-        faults = broken(found)
-        _agree(not faults, "\n".join(faults))
-        self.read(self.ops.survey(), readers.survey(self.model))
+            agree(same, f"{lane} keeps {kept[lane]}, the model {value}")
+        survey = self.read(self.ops.survey(), readers.survey(self.model))
+        faults = [*broken(found), *unbalanced(survey), *self.waiters.faults(found, self.model.now_ms)]
+        agree(not faults, "\n".join(faults))
 
-    def read(self, call: Call[Any], said: Any) -> None:
+    def read(self, call: Call[T], said: T) -> T:
         """Ask a reader, and compare its answer with what the model says."""
         self.wire.fates = []
-        self._compare(self.caller.run(call), said)
+        answer = self.caller.run(call)
+        self._compare(answer, said)
+        return answer
 
     def _perform(self, call: Call[Any], perform: Perform, args: Sequence[bytes]) -> Any:
         def act(again: bool) -> Any:
@@ -159,7 +179,7 @@ class Stage:
         for stream, wanted in self._lines.items():
             lines = found.pop(stream, [])
             different = changelog.differing(lines[self._read[stream] :], wanted)
-            _agree(not different, different)
+            agree(not different, different)
             self._read[stream] = len(lines)
             wanted.clear()
 
@@ -170,16 +190,17 @@ class Stage:
 
     def _compare(self, answer: Any, said: Any) -> None:
         if isinstance(said, Refused):
-            _agree(isinstance(answer, RqjError), f"the model refuses ({said}), the script answers {answer}")
-            _agree(str(said) in str(answer), f"the model refuses ({said}), the script: {answer}")
+            agree(isinstance(answer, RqjError), f"the model refuses ({said}), the script answers {answer}")
+            agree(str(said) in str(answer), f"the model refuses ({said}), the script: {answer}")
             return
         if isinstance(answer, RqjError):
             raise AssertionError(f"the script fails, the model answers {said}") from answer
         found, wanted = _ordered(answer), _ordered(said)
-        _agree(found == wanted, f"the script answers\n{found}\nthe model\n{wanted}")
+        agree(found == wanted, f"the script answers\n{found}\nthe model\n{wanted}")
 
 
-def _agree(held: bool, about: str) -> None:
+def agree(held: bool, about: str) -> None:
+    """See that something holds, or say that model and scripts disagree about it."""
     if not held:
         raise Disagreement(about)
 

@@ -5,14 +5,20 @@ over keys. How all of it would lie in Redis is the business of `picture`.
 """
 
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
+from rqlite_jobs.answers import Pause
 from tests.model.branches import BRANCHES
-from tests.model.facts import Bounds, Job, Pointer, Trouble
+from tests.model.facts import Bounds, Job, Pointer
 
-HOLDING = frozenset({"ready", "scheduled", "running"})
+WAITING = frozenset({"ready", "scheduled"})
+HOLDING = WAITING | {"running"}
 """The states in which a job of `until_executed` holds its lock."""
+
+
+class Refused(Exception):
+    """The script answers with an error, of which this is a part, and nothing changes."""
 
 
 @dataclass
@@ -35,6 +41,7 @@ class State:
     fallen: dict[str, int] = field(default_factory=dict)
     facts: dict[str, dict[str, str]] = field(default_factory=dict)
     queues: set[str] = field(default_factory=set)
+    pauses: dict[str, Pause] = field(default_factory=dict)
     tokens: set[str] = field(default_factory=set)
     totals: Counter[str] = field(default_factory=Counter)
     fence: int = 0
@@ -64,6 +71,15 @@ class State:
     def ready_count(self, queue: str) -> int:
         return len(self.ready.get(queue, ())) - len(self.tombs.get(queue, ()))
 
+    def pause_of(self, queue: str) -> Pause | None:
+        """The pause of a queue that is paused now; one that is over is none."""
+        pause = self.pauses.get(queue)
+        return pause if pause and (pause.until_ms == 0 or pause.until_ms > self.now_ms) else None
+
+    def lapsed(self, job: Job | None) -> bool:
+        """Does it wait although its time is over? Whoever meets it ends it."""
+        return bool(job and job.state in WAITING and 0 < job.expires_ms <= self.now_ms)
+
     # Waiting.
 
     def wake(self, queue: str) -> None:
@@ -85,6 +101,14 @@ class State:
             self.wake(job.queue)
         job.state, job.due_ms = "scheduled", due_ms
 
+    def unbury(self, job: Job) -> bool:
+        """Give a job the place of its id, if one lies in the list of its queue under a tomb."""
+        if job.id not in self.tombs.get(job.queue, ()):
+            return False
+        self.tombs[job.queue].remove(job.id)
+        job.state = "ready"
+        return True
+
     def take_out(self, job: Job) -> None:
         """A waiting job leaves its place; a ready one leaves a tomb, and a list of tombs only goes at once."""
         if job.state == "scheduled":
@@ -93,6 +117,20 @@ class State:
         if len(self.tombs[job.queue]) >= len(self.ready[job.queue]):
             self.note("take out: nothing but tombs left")
             self.ready[job.queue], self.tombs[job.queue] = [], set()
+
+    # Words about those that are gone.
+
+    def tell(self, id: str, word: str) -> None:
+        self.gone[id] = word
+        self.left.insert(0, id)
+        while len(self.left) > self.bounds.done_max_count:
+            self.note("gone: over the count")
+            del self.gone[self.left.pop()]
+
+    def forget_word(self, id: str) -> None:
+        if self.gone.pop(id, None):
+            self.note("gone: comes again")
+            self.left.remove(id)
 
     # Locks.
 
@@ -132,109 +170,3 @@ class State:
         for _, key in sorted(over)[: self.bounds.sweep_max]:
             self.note("lock: swept")
             del self.locks[key]
-
-    # Ends.
-
-    def change(self, job: Job, **changes: int | str) -> Trouble:
-        """Write down what went wrong."""
-        job.trouble = replace(job.trouble or Trouble(), **changes)  # type: ignore[arg-type]
-        return job.trouble
-
-    def bury(
-        self, job: Job, reason: str, error: str, trace: str = "", *, shelf: list[str] | None = None
-    ) -> None:
-        self.change(job, died_ms=self.now_ms, reason=reason, error=error)
-        if trace:
-            job.traceback = trace
-        job.state = "dead"
-        (self.dead if shelf is None else shelf).insert(0, job.id)
-        self.totals["died"] += 1
-        if shelf is None:
-            self.free_lock(job)
-
-    def bury_unsound(self, job: Job) -> None:
-        self.bury(job, "malformed", "a key of the queue of this job has a foreign type")
-        self.trim_dead()
-
-    def trim(self, shelf: list[str], max_count: int, max_age_ms: int) -> None:
-        """Drop the oldest dead over the count, then those over the age (0: of no age)."""
-        over, dropped = len(shelf) - max_count, 0
-        while shelf:
-            died_ms = (self.jobs[shelf[-1]].trouble or Trouble()).died_ms
-            if dropped < over:
-                self.note("dead: over the count")
-            elif max_age_ms and died_ms + max_age_ms <= self.now_ms:
-                self.note("dead: over the age")
-                if dropped >= self.bounds.trim_max:
-                    self.note("dead: more over the age than a call takes")
-                    break
-            else:
-                break
-            del self.jobs[shelf.pop()]
-            dropped += 1
-        self.totals["deleted"] += dropped
-
-    def trim_dead(self) -> None:
-        self.trim(self.dead, self.bounds.dead_max_count, self.bounds.dead_max_age_ms)
-
-    def finish(self, finished: list[Job]) -> None:
-        for job in finished:
-            job.state, job.ended = "done", (job.started_ms, self.now_ms)
-            self.free_lock(job)
-            self.done.insert(0, job.id)
-        self.totals["done"] += len(finished)
-        while len(self.done) > self.bounds.done_max_count:
-            self.note("done: over the count")
-            del self.jobs[self.done.pop()]
-
-    # Giving back.
-
-    def give_back(self, job: Job, *, crashed: bool) -> None:
-        trouble = job.trouble or Trouble()
-        if crashed:
-            self.totals["crashed"] += 1
-            trouble = self.change(
-                job,
-                attempts=trouble.attempts + 1,
-                crashes=trouble.crashes + 1,
-                started_ms=job.started_ms,
-                error=f"the worker {job.worker} died while it ran this job",
-            )
-        if crashed and trouble.crashes >= self.bounds.max_crashes:
-            self.note("give back: crashed too often")
-            self.bury(
-                job, "crashed", f"crashed {trouble.crashes} times, the last time with the worker {job.worker}"
-            )
-            self.trim_dead()
-        elif job.queue in self.foreign:
-            self.note("give back: a foreign key, so it is dead")
-            self.bury_unsound(job)
-        else:
-            self.note("give back: crashed" if crashed else "give back: uncounted")
-            self.put_first(job)
-
-    def give_back_all(self, worker: str, limit: int, *, crashed: bool) -> int:
-        """Give back what a worker holds, the last claimed first: so the first claimed is first again."""
-        held = self.running(worker)
-        for job in held[:limit]:
-            self.give_back(job, crashed=crashed and job.to_start)
-        if len(held) <= limit:
-            self.fallen.pop(worker, None)
-            self.facts.pop(worker, None)
-        else:
-            self.note("give back: more than a call takes")
-        return min(len(held), limit)
-
-    def fell(self, worker: str) -> None:
-        del self.workers[worker]
-        self.fallen[worker] = self.now_ms
-
-    def sweep(self) -> int:
-        """Recover all whose lease is over, and what is left of earlier ones."""
-        for _, worker in sorted((end, worker) for worker, end in self.workers.items() if end <= self.now_ms):
-            self.fell(worker)
-        count = 0
-        for _, worker in sorted((since, worker) for worker, since in self.fallen.items()):
-            if count < self.bounds.recover_max:
-                count += self.give_back_all(worker, self.bounds.recover_max - count, crashed=True)
-        return count

@@ -8,7 +8,7 @@ from collections import Counter
 
 import pytest
 
-from tests.model import machine
+from tests.model import rules
 from tests.model.branches import BRANCHES, REFUSALS, RULES
 from tests.model.profiles import PROFILES, SMALL, run
 from tests.servers import FakeServer, Server
@@ -46,6 +46,6 @@ def test_scripts_do_it_on_every_kind_of_server(server: Server | FakeServer) -> N
 
 
 def test_every_rule_has_its_branch() -> None:
-    assert set(machine.RULES) == {name for name in RULES if "," not in name}
+    assert set(rules.RULES) == {name for name in RULES if "," not in name}
     assert RULES < BRANCHES
     assert REFUSALS < BRANCHES

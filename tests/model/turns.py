@@ -4,14 +4,14 @@ from collections.abc import Sequence
 
 from rqlite_jobs.answers import Claim, Turned
 from rqlite_jobs.operations import Settlement
+from tests.model.ends import Ends
 from tests.model.facts import Job, Trouble
 from tests.model.picture import record
-from tests.model.state import State
 
 SOON_MS = 5000
 
 
-class Turns(State):
+class Turns(Ends):
     """Claims and what ends them."""
 
     def turn(
@@ -37,6 +37,12 @@ class Turns(State):
             self.note("turn: asked again, and nothing held")
         claimed, next_due_ms, room_due = [], 0, self.bounds.due_max
         for queue in queues:
+            if pause := self.pause_of(queue):
+                self.note("turn: passes a paused queue by")
+                if pause.until_ms and (next_due_ms == 0 or pause.until_ms < next_due_ms):
+                    self.note("turn: the end of a pause is due")
+                    next_due_ms = pause.until_ms
+                continue
             due = [job for job in self.scheduled(queue) if job.due_ms <= self.now_ms][:room_due]
             if due and queue in self.foreign:
                 self.note("promote: passes a foreign key by")
@@ -111,8 +117,11 @@ class Turns(State):
     def _promote(self, queue: str, due: list[Job]) -> None:
         for job in due:
             self.note("promote: due")
-            job.state = "ready"
-            self.ready.setdefault(queue, []).append(job.id)
+            if self.unbury(job):
+                self.note("promote: its old entry lives again")
+            else:
+                job.state = "ready"
+                self.ready.setdefault(queue, []).append(job.id)
         if any(job.due_ms <= self.now_ms for job in self.scheduled(queue)):
             self.note("promote: more due than a call takes")
 
@@ -129,6 +138,11 @@ class Turns(State):
                 if id in tombs:
                     self.note("pick: drops a tomb")
                     tombs.discard(id)
+                elif self.lapsed(job):
+                    assert job
+                    self.note("pick: its time is over")
+                    self.remove(job, "expired")
+                    self.tell(id, "expired")
                 else:
                     assert job
                     if (job.trouble or Trouble()).crashes and len(claimed) >= start_max:
@@ -143,10 +157,11 @@ class Turns(State):
     def _pass_on(self, queues: Sequence[str], last_idle: bool, next_due_ms: int) -> bool:
         more = False
         for queue in queues:
-            if self.ready.get(queue):
+            paused = self.pause_of(queue)
+            if self.ready.get(queue) and not paused:
                 more = True
                 self.wake(queue)
-            elif last_idle and 0 < next_due_ms <= self.now_ms + SOON_MS and self.scheduled(queue):
-                self.note("pass on: something is due soon")
+            elif last_idle and 0 < next_due_ms <= self.now_ms + SOON_MS and (paused or self.scheduled(queue)):
+                self.note("pass on: a pause" if paused else "pass on: something is due soon")
                 self.wake(queue)
         return more

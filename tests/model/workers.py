@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 from rqlite_jobs.answers import Beat
-from tests.model.state import State
+from tests.model.ends import Ends
 
 
-class Workers(State):
+class Workers(Ends):
     """Leases: taken, renewed, run out, given up."""
 
     def _were_here(self, lease_ms: int) -> bool:
