@@ -1,7 +1,10 @@
 #!lua flags=no-writes
 --- Who holds which lock: a page of all locks, or the locks named.
--- Answers {now_ms, count, more, {key, mode, until_ms, holder_id, holder's state, left_ms} ...}: `count` is the number
--- of locks held by their time or their job; left_ms is -1 where the key has no TTL. A lock not held has the mode ''.
+-- Answers {now_ms, count, position, {key, mode, until_ms, holder_id, holder's state, left_ms} ...}: `count` is the
+-- number of locks held by their time or their job; `position` is from where a page goes on behind this one, '' at the
+-- end; left_ms is -1 where the key has no TTL. A lock not held has the mode ''.
+-- A position is '<left> <until_ms> <lock key>', behind which it goes on; `left` is how many there were at the first
+-- page less those looked at since, so that a last page comes however fast locks are taken.
 local jobs_key         = KEYS[1]  -- hash    id -> record
 local tries_key        = KEYS[2]  -- hash    id -> what went wrong so far
 local where_key        = KEYS[3]  -- hash    id -> worker, of running jobs with a lock
@@ -14,22 +17,31 @@ local running_prefix   = KEYS[9]  -- hashes  .. worker: id -> kind and token
 local locks_key        = KEYS[10] -- zset    lock key by until_ms
 local lock_prefix      = KEYS[11] -- strings .. lock key: holder
 local asked_ms         = tonumber(ARGV[1])  -- -1: ask the server
-local offset           = tonumber(ARGV[2])  -- how many are passed over
+local position         = ARGV[2]            -- '' for the first page
 local limit            = tonumber(ARGV[3])  -- at most 1,000
 local named, named_at  = ARGV, 4            -- from here on lock keys; none: a page of all
 --- @include lib/clock.lua
 --- @include lib/record.lua
 --- @include lib/tries.lua
 --- @include lib/place.lua
+--- @include lib/seek.lua
 
-local keys, more = {}, false
+local count = redis.call('ZCOUNT', locks_key, '(' .. clock.text(clock.now_ms), '+inf')
+local keys, behind = {}, ''
 for i = named_at, #named do keys[#keys + 1] = named[i] end
 if #keys == 0 then
-  keys = redis.call('ZRANGEBYSCORE', locks_key, '(' .. clock.text(clock.now_ms), '+inf', 'LIMIT', offset, limit + 1)
-  more = #keys > limit
-  if more then keys[#keys] = nil end
+  local left, score, last = string.match(position, '^(%d+) (%S+) (.*)$')
+  left = tonumber(left) or count
+  local start = redis.call('ZCOUNT', locks_key, '-inf', clock.text(clock.now_ms))
+  if tonumber(score) then start = math.max(start, seek.behind(locks_key, score, last)) end
+  local part = redis.call('ZRANGE', locks_key, start, start + limit, 'WITHSCORES')
+  local shown = math.min(#part / 2, limit, left)
+  for i = 1, shown do keys[i] = part[2 * i - 1] end
+  if #part / 2 > shown and left > shown then
+    behind = string.format('%d', left - shown) .. ' ' .. (part[2 * shown] or '') .. ' ' .. (keys[shown] or '')
+  end
 end
-local found = {clock.now_ms, redis.call('ZCOUNT', locks_key, '(' .. clock.text(clock.now_ms), '+inf'), more and 1 or 0}
+local found = {clock.now_ms, count, behind}
 for _, key in ipairs(keys) do
   local value = redis.pcall('GET', lock_prefix .. key)
   local mode, until_ms, holder_id = string.match(type(value) == 'string' and value or '', '^(%l) (%d+) (.+)$')

@@ -1,10 +1,17 @@
 #!lua flags=no-writes
 --- A page of the jobs in one place.
--- Answers {more, snapshot ...}: `more` is 1 if there is something behind this page. Snapshots have no body over
--- 2 KiB and no traceback. At most `limit` ids are looked at, so a page of a ready list with many tombs may be short.
+-- Answers {position, {id, state, ... position behind it} ...}: each entry is a snapshot, without a body over 2 KiB and
+-- without traceback, and its position, from which a page goes on behind it; the first is that behind all that was
+-- looked at, '' at the end. At most `limit` ids are looked at, so a page of a ready list with many tombs may be short.
 --   ready, scheduled   of `queue`, the next to run first
---   running            of all workers
+--   running            of all workers, by id
 --   dead, rejected, done   the newest first
+-- A position is '<left> <where>'. `left` is how many there were at the first page less those looked at since: it ends
+-- the last page even where new ones come faster than pages are read. `where` depends on the place:
+--   ready              how many are passed, and the id of the last of them: found again although others were claimed
+--   scheduled          score and id
+--   running            id
+--   dead, rejected, done   nothing: `left` is counted from the oldest, to which nothing is added
 local jobs_key         = KEYS[1]  -- hash    id -> record
 local bodies_key       = KEYS[2]  -- hash    id -> payload over 2 KiB
 local tries_key        = KEYS[3]  -- hash    id -> what went wrong so far
@@ -23,48 +30,116 @@ local rejected_key     = KEYS[15] -- list    refused duplicates, newest on the l
 local done_key         = KEYS[16] -- list    finished ids, newest on the left
 local state            = ARGV[1]            -- the place: see above
 local queue            = ARGV[2]            -- '' where the state has none
-local offset           = tonumber(ARGV[3])  -- how many are passed over
+local position         = ARGV[3]            -- '' for the first page
 local limit            = tonumber(ARGV[4])  -- at most 1,000
+local AROUND = 200                          -- how far from its place the last one passed is sought in a ready list
 --- @include lib/record.lua
 --- @include lib/tries.lua
 --- @include lib/place.lua
 --- @include lib/snapshot.lua
+--- @include lib/seek.lua
 
---- The ids of the running, worker by worker, up to the end of this page and one more.
+local left_text, where = string.match(position, '^(%d+) (.*)$')
+local left = tonumber(left_text)
+where = where or ''
+
+-- What each place answers: the ids of the page, what stands behind `left` in the position behind each, and whether
+-- there is more.
+
+--- The newest first. The distance from the oldest stays what it is when others come.
+local function ended(key)
+  local count = redis.call('LLEN', key)
+  left = math.min(left or count, count)
+  if left == 0 then return {}, {}, false end
+  local last = math.min(limit - left, 0) - 1
+  return redis.call('LRANGE', key, -left, last), {}, left > limit
+end
+
+--- By due time.
+local function scheduled()
+  local key = scheduled_prefix .. queue
+  left = left or redis.call('ZCARD', key)
+  local score, last = string.match(where, '^(%S+) (.*)$')
+  local start = tonumber(score) and seek.behind(key, score, last) or 0
+  local part, ids, marks = redis.call('ZRANGE', key, start, start + limit, 'WITHSCORES'), {}, {}
+  for i = 1, math.min(#part / 2, limit) do
+    ids[i] = part[2 * i - 1]
+    marks[i] = part[2 * i] .. ' ' .. ids[i]
+  end
+  return ids, marks, #part / 2 > limit
+end
+
+--- From the head. Claims take from there what was passed already, and jobs given back come in before it: so the last
+-- one passed is looked for around its place. Where it is gone, all before it are gone too.
+local function waiting()
+  local key = ready_prefix .. queue .. ':0'
+  left = left or redis.call('LLEN', key)
+  local passed_text, last = string.match(where, '^(%d+) (.*)$')
+  local passed = tonumber(passed_text) or 0
+  local back, ahead = math.min(passed, AROUND), passed > 0 and AROUND or 0
+  local part = redis.call('LRANGE', key, -passed - limit - ahead - 1, back - passed - 1)
+  local at = 0 -- how many of the part are passed
+  for i = 1, last and #part or 0 do
+    if part[#part + 1 - i] == last then at = i end
+  end
+  if at > 0 then where = string.format('%d', passed - back + at) .. ' ' .. last end
+  local ids, marks = {}, {}
+  for i = 1, math.min(#part - at, limit) do
+    ids[i] = part[#part + 1 - at - i]
+    marks[i] = string.format('%d', passed - back + at + i) .. ' ' .. ids[i]
+  end
+  return ids, marks, #part - at > limit or #part > back + limit + ahead
+end
+
+--- By id: so a job that runs all the time is neither missed nor met twice.
 local function running()
-  local ids = {}
+  local ids, marks, count = {}, {}, 0
   for _, key in ipairs({workers_key, fallen_key}) do
     for _, worker in ipairs(redis.call('ZRANGE', key, 0, -1)) do
       for _, id in ipairs(redis.call('HKEYS', running_prefix .. worker)) do
-        ids[#ids + 1] = id
-        if #ids > offset + limit then return ids end
+        count = count + 1
+        if where < id then ids[#ids + 1] = id end
       end
     end
   end
-  return ids
+  left = left or count
+  table.sort(ids)
+  for i = 1, #ids do marks[i] = ids[i] end
+  return ids, marks, #ids > limit
 end
 
-local LISTS = {dead = dead_key, rejected = rejected_key, done = done_key}
-local ids = {}
-if LISTS[state] then
-  ids = redis.call('LRANGE', LISTS[state], offset, offset + limit)
+local ids, marks, more
+if state == 'dead' then
+  ids, marks, more = ended(dead_key)
+elseif state == 'rejected' then
+  ids, marks, more = ended(rejected_key)
+elseif state == 'done' then
+  ids, marks, more = ended(done_key)
 elseif state == 'scheduled' then
-  ids = redis.call('ZRANGE', scheduled_prefix .. queue, offset, offset + limit)
+  ids, marks, more = scheduled()
 elseif state == 'ready' then
-  local part = redis.call('LRANGE', ready_prefix .. queue .. ':0', -offset - limit - 1, -offset - 1)
-  for i = #part, 1, -1 do ids[#ids + 1] = part[i] end
+  ids, marks, more = waiting()
 elseif state == 'running' then
-  local all = running()
-  for i = offset + 1, #all do ids[#ids + 1] = all[i] end
+  ids, marks, more = running()
 else
   return redis.error_reply('RQJ_STATE no jobs are listed by the state ' .. state)
 end
 
-local more = #ids > limit
-local found = {more and 1 or 0}
-for i = 1, math.min(#ids, limit) do
+local count = math.min(#ids, limit, left)
+more = more and count < left
+
+--- The position behind entry `i`.
+local function behind(i)
+  if i == count and not more then return '' end
+  return string.format('%d', left - i) .. ' ' .. (marks[i] or where)
+end
+
+local found = {behind(count)}
+for i = 1, count do
   if state ~= 'ready' or redis.call('HEXISTS', tombs_prefix .. queue, ids[i]) == 0 then
-    found[#found + 1] = snapshot.of(ids[i], false)
+    local one = snapshot.of(ids[i], false)
+    one[#one + 1] = behind(i)
+    found[#found + 1] = one
   end
 end
 return found

@@ -151,11 +151,11 @@ class LockEntry:
 
 @dataclass(frozen=True, slots=True)
 class LockPage:
-    """Some locks, how many there are in all, and whether more come behind these."""
+    """Some locks, how many there are in all, and from where a page goes on behind these; empty at the end."""
 
     now_ms: int
     count: int
-    more: bool
+    behind: bytes
     locks: Sequence[LockEntry]
 
 
@@ -180,10 +180,11 @@ class Crew:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Some jobs of one place, and whether more come behind these."""
+    """Some jobs of one place, and from where a page goes on behind each, and behind all; empty at the end."""
 
-    more: bool
     jobs: Sequence[Snapshot]
+    behind_each: Sequence[bytes]
+    behind: bytes
 
 
 def text(raw: bytes) -> str:
@@ -246,7 +247,7 @@ def read_beat(reply: Any) -> Beat:
 
 def read_lock_page(reply: Any) -> LockPage:
     """The answer of `holders`."""
-    now_ms, count, more, *found = reply
+    now_ms, count, behind, *found = reply
     locks = [
         LockEntry(
             text(key),
@@ -258,7 +259,13 @@ def read_lock_page(reply: Any) -> LockPage:
         )
         for key, mode, until, holder, state, left in found
     ]
-    return LockPage(now_ms, count, more == 1, locks)
+    return LockPage(now_ms, count, behind, locks)
+
+
+def read_page(reply: Any) -> Page:
+    """The answer of `page`."""
+    behind, *found = reply
+    return Page([Snapshot.read(one[:-1]) for one in found], [one[-1] for one in found], behind)
 
 
 def read_crew(reply: Any) -> Crew:

@@ -18,6 +18,7 @@ from rqlite_jobs.answers import (
     read_crew,
     read_enqueued,
     read_lock_page,
+    read_page,
     read_survey,
     read_turned,
     text,
@@ -211,16 +212,14 @@ class Operations(Acts):
         """Look at jobs by id, with payload and traceback. At most 100."""
         return self._call("look", [*ids], lambda reply: [Snapshot.read(one) for one in reply])
 
-    def page(self, state: str, queue: str, offset: int, limit: int) -> Call[Page]:
-        """Some of the jobs in one place; see `lua/page.lua`. O(offset + limit)."""
-        args: list[Arg] = [state, queue, offset, limit]
-        return self._call(
-            "page", args, lambda reply: Page(reply[0] == 1, [Snapshot.read(one) for one in reply[1:]])
-        )
+    def page(self, state: str, queue: str, position: bytes = b"", limit: int = 100) -> Call[Page]:
+        """Some of the jobs in one place, from the beginning or a position of an earlier page; see `lua/page.lua`."""
+        args: list[Arg] = [state, queue, position, limit]
+        return self._call("page", args, read_page)
 
-    def holders(self, keys: Sequence[str] = (), offset: int = 0, limit: int = 100) -> Call[LockPage]:
-        """The locks named, or a page of all. O(offset + limit)."""
-        return self._call("holders", [self.clock.now_ms(), offset, limit, *keys], read_lock_page)
+    def holders(self, keys: Sequence[str] = (), position: bytes = b"", limit: int = 100) -> Call[LockPage]:
+        """The locks named, or a page of all, as `page` has them."""
+        return self._call("holders", [self.clock.now_ms(), position, limit, *keys], read_lock_page)
 
     def crew(self) -> Call[Crew]:
         """All workers. O(workers)."""

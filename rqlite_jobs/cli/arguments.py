@@ -13,8 +13,10 @@ import msgspec
 from rqlite_jobs.codec import Shape
 from rqlite_jobs.durations import to_ms
 from rqlite_jobs.errors import RqjError, shown
+from rqlite_jobs.inspector.filter import AsText
 
 _TYPED = re.compile(r"([^\W\d]\w*)(:?=)(.*)", re.DOTALL)
+_WANTED = re.compile(r"(\w+)(:?=)(.*)", re.DOTALL)  # a number is one that was given by position
 
 
 def keyword_arguments(typed: Sequence[str], shape: Shape) -> dict[str, Any]:
@@ -38,6 +40,22 @@ def keyword_arguments(typed: Sequence[str], shape: Shape) -> dict[str, Any]:
         hint = shape.hint(name)
         found[name] = from_json(name, text, hint) if mark == ":=" else from_text(name, text, hint)
     return found
+
+
+def wanted_argument(typed: str) -> tuple[str, Any]:
+    """Read `name=text` or `name:=json` of a filter; the text is like every argument that reads the same.
+
+    Raises:
+        UsageError: it has another form.
+
+    >>> wanted_argument("book_id:=42")
+    ('book_id', 42)
+    """
+    match = _WANTED.fullmatch(typed)
+    if match is None:
+        raise click.UsageError(f"{shown(typed)} is neither name=text nor name:=json.")
+    name, mark, text = match.groups()
+    return name, _loads(name, text) if mark == ":=" else AsText(text)
 
 
 def positional_arguments(text: str, shape: Shape) -> list[Any]:

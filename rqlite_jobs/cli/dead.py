@@ -17,6 +17,7 @@ from rqlite_jobs.cli.listing import (
     TRIES,
     call,
     filter_options,
+    filters,
     list_jobs,
     page_options,
     tries,
@@ -24,7 +25,7 @@ from rqlite_jobs.cli.listing import (
 from rqlite_jobs.cli.tables import Column
 from rqlite_jobs.cli.target import resolve
 from rqlite_jobs.cli.times import ago
-from rqlite_jobs.cli.which import do_to, error_option, which_options
+from rqlite_jobs.cli.which import do_to, which_options
 from rqlite_jobs.job import Job
 
 _DEAD = frozenset({"dead"})
@@ -54,16 +55,13 @@ def command() -> None:
     help="List dead jobs, the last one first; refused duplicates come behind the others."
     + example("rqj dead ls --name send_email --error timeout")
 )
-@error_option
 @filter_options
 @page_options
 @chosen
-def ls(
-    chosen: Chosen, queue: str | None, name: str | None, error: str | None, limit: int, cursor: str
-) -> None:
+def ls(chosen: Chosen, limit: int, cursor: str, **said: Any) -> None:
     """List dead jobs."""
     target = resolve(chosen)
-    page = target.inspect.jobs("dead", queue=queue, name=name, error=error, limit=limit, cursor=cursor)
+    page = target.inspect.jobs("dead", limit=limit, cursor=cursor, **filters(**said))
     list_jobs(target, chosen, page, "dead job", _COLUMNS)
 
 

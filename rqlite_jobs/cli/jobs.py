@@ -16,6 +16,7 @@ from rqlite_jobs.cli.listing import (
     TRIES,
     call,
     filter_options,
+    filters,
     list_jobs,
     page_options,
     tries,
@@ -69,12 +70,10 @@ def command() -> None:
 @filter_options
 @page_options
 @chosen
-def ls(
-    chosen: Chosen, state: str | None, queue: str | None, name: str | None, limit: int, cursor: str
-) -> None:
+def ls(chosen: Chosen, state: str | None, limit: int, cursor: str, **said: Any) -> None:
     """List jobs."""
     target = resolve(chosen)
-    page = target.inspect.jobs(state, queue=queue, name=name, limit=limit, cursor=cursor)
+    page = target.inspect.jobs(state, limit=limit, cursor=cursor, **filters(**said))
     list_jobs(target, chosen, page, "job", _COLUMNS)
 
 

@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 import click
 
+from rqlite_jobs.cli.arguments import wanted_argument
 from rqlite_jobs.cli.chosen import Chosen, reader_options
 from rqlite_jobs.cli.tables import Column, draw
 from rqlite_jobs.cli.target import Target
@@ -40,11 +41,47 @@ def page_options(command: F) -> F:
 
 
 def filter_options(command: F) -> F:
-    """Give a command `--queue` and `--name`."""
-    command = click.option("--name", metavar="NAME", help="Only of the job declared under this name.")(
-        command
-    )
-    return click.option("-q", "--queue", metavar="QUEUE", help="Only of this queue.")(command)
+    """Give a command the options that choose jobs by what they are; `filters` makes a filter of them."""
+    for option in (
+        click.option(
+            "--text", metavar="TEXT", help="Only with this text in their payload: name, arguments and tags, as JSON."
+        ),
+        click.option("--error", metavar="TEXT", help="Only with this text in their last error."),
+        click.option(
+            "--arg", "args", metavar="NAME=TEXT", multiple=True,
+            help="Only called with this argument; NAME:=JSON: of that very type. Without --app the first one given by "
+            "position is 0.",
+        ),
+        click.option("--tag", metavar="TAG", help="Only with this tag."),
+        click.option("--name", metavar="NAME", help="Only of the job declared under this name."),
+        click.option("-q", "--queue", metavar="QUEUE", help="Only of this queue."),
+    ):  # fmt: skip
+        command = option(command)
+    return command
+
+
+def filters(
+    *,
+    queue: str | None,
+    name: str | None,
+    tag: str | None,
+    args: tuple[str, ...],
+    error: str | None,
+    text: str | None,
+) -> dict[str, Any]:
+    """What the options of `filter_options` said, as arguments of `Inspector.jobs`; without what was not said.
+
+    Raises:
+        UsageError: an argument that is neither name=text nor name:=json, or is given twice.
+    """
+    arg: dict[str, Any] = {}
+    for one in args:
+        argument, value = wanted_argument(one)
+        if argument in arg:
+            raise click.UsageError(f"argument {argument!r} is given twice.")
+        arg[argument] = value
+    said = {"queue": queue, "name": name, "tag": tag, "arg": arg or None, "error": error, "text": text}
+    return {option: value for option, value in said.items() if value is not None}
 
 
 def list_jobs(
@@ -72,7 +109,10 @@ def say_page(target: Target, page: Page[Any], name: str) -> None:
     """Print a page as a JSON document; its items stand under `name`."""
     if not page.items:
         target.explain_nothing()
-    items = {"count": page.count, name: to_json(page.items), "next": page.next or None}
+    items: dict[str, Any] = {"count": page.count}
+    if page.looked is not None:
+        items |= {"looked": page.looked, "among": page.among}
+    items |= {name: to_json(page.items), "next": page.next or None}
     say_json({"namespace": target.app.namespace, "now": to_json(page.now), **items})
 
 
@@ -82,8 +122,12 @@ def say_rest(target: Target, page: Page[Any], what: str) -> None:
         say(f"No {what}s{' so far' if page.next else ''}.")
         target.explain_nothing()
     if page.next:
-        of = "" if page.count is None else f" of {count(page.count, what)}"
-        remark(f"{len(page)}{of} shown; the same command goes on with --cursor {page.next}")
+        far = f"{len(page)} shown"
+        if page.count is not None:
+            far = f"{len(page)} of {count(page.count, what)} shown"
+        elif page.looked is not None and page.among is not None:
+            far += f", looked at {page.looked:,} of {max(page.looked, page.among):,}"
+        remark(f"{far}; the same command goes on with --cursor {page.next}")
 
 
 def when(job: Job[Any], now: datetime) -> str:

@@ -14,6 +14,7 @@ from rqlite_jobs.cli.listing import (
     TRIES,
     call,
     filter_options,
+    filters,
     list_jobs,
     page_options,
     tries,
@@ -52,8 +53,8 @@ def command() -> None:
 @filter_options
 @page_options
 @chosen
-def ls(chosen: Chosen, queue: str | None, name: str | None, limit: int, cursor: str) -> None:
+def ls(chosen: Chosen, limit: int, cursor: str, **said: Any) -> None:
     """List scheduled jobs."""
     target = resolve(chosen)
-    page = target.inspect.jobs("scheduled", queue=queue, name=name, limit=limit, cursor=cursor)
+    page = target.inspect.jobs("scheduled", limit=limit, cursor=cursor, **filters(**said))
     list_jobs(target, chosen, page, "scheduled job", _COLUMNS)

@@ -9,7 +9,8 @@ from typing import Self
 from rqlite_jobs.changelog import ACTS, Changes
 from rqlite_jobs.durations import instant
 from rqlite_jobs.errors import BadOption, nearest, shown
-from rqlite_jobs.inspector.questions import SCAN_MAX, Steps, bad_cursor, check_limit
+from rqlite_jobs.inspector.cursor import bad_cursor
+from rqlite_jobs.inspector.questions import SCAN_MAX, Steps, check_limit
 from rqlite_jobs.inspector.rows import Page, moment
 from rqlite_jobs.operations import Operations
 

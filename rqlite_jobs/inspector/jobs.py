@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from rqlite_jobs.codec import Malformed, Payload, decode, tags_of
+from rqlite_jobs.declaration import Declaration
 from rqlite_jobs.errors import shown
 from rqlite_jobs.inspector.rows import moment
 from rqlite_jobs.job import Job, Record, Source
@@ -15,7 +16,12 @@ _ERROR_MAX = 4096
 
 
 class Binder(Protocol):
-    """What knows the annotations of a job: its handler."""
+    """What knows the parameters of a job: its handler."""
+
+    @property
+    def declared(self) -> Declaration:
+        """What was said of it."""
+        ...
 
     def bind_payload(self, payload: Payload, /) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Make the arguments of a call from a payload."""
@@ -42,7 +48,7 @@ def job_of(home: Home, snapshot: Snapshot) -> Job[Any]:
         snapshot: what was read.
     """
     record, tries = Record.read(snapshot.record), snapshot.tries
-    payload = _payload_of(home, (record.payload or snapshot.body) if record else b"")
+    payload = _payload_of(home, payload_of(snapshot))
     begun = snapshot.state in ("running", "done")  # `tries` has only the starts that failed
     return Job(
         id=snapshot.id,
@@ -63,6 +69,12 @@ def job_of(home: Home, snapshot: Snapshot) -> Job[Any]:
         finished_at=moment(snapshot.finished_ms),
         _app=home,
     )
+
+
+def payload_of(snapshot: Snapshot) -> bytes:
+    """The payload of a job, raw; empty where it was not read, or its record is none of ours."""
+    record = Record.read(snapshot.record)
+    return (record.payload or snapshot.body) if record else b""
 
 
 def is_partial(snapshot: Snapshot) -> bool:

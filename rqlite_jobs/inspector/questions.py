@@ -13,6 +13,8 @@ from rqlite_jobs.answers import Page as Part
 from rqlite_jobs.counters import UNITS, Copies
 from rqlite_jobs.durations import instant
 from rqlite_jobs.errors import BadOption, JobNotFound, LockNotFound, QueueNotFound, nearest, shown
+from rqlite_jobs.inspector.cursor import Cursor, bad_cursor
+from rqlite_jobs.inspector.filter import Filter
 from rqlite_jobs.inspector.jobs import Home, is_partial, job_of
 from rqlite_jobs.inspector.rows import HistoryRow, LockRow, Page, QueueRow, Stats, WorkerRow
 from rqlite_jobs.job import Job
@@ -36,36 +38,13 @@ _LOOK_MAX = 20  # payloads of up to payload_max each: the server answers nobody 
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """Which jobs a page is to hold; None: any."""
-
-    state: str | None = None
-    queue: str | None = None
-    name: str | None = None
-    error: str | None = None
-
-    def takes(self, job: Job[Any]) -> bool:
-        """Is this one of them?"""
-        return (
-            self.queue in (None, job.queue)
-            and self.name in (None, job.name)
-            and (self.error is None or self.error.casefold() in (job.last_error or "").casefold())
-        )
-
-
-@dataclass(frozen=True, slots=True)
 class _Place:
-    """One list of ids, how long it is, and where a page goes on in it: behind `offset` ids and then `skip` jobs."""
+    """One list of ids, how long it is, and from where on a page goes on in it."""
 
     state: str
     queue: str
     count: int
-    offset: int = 0
-    skip: int = 0
-
-    @property
-    def cursor(self) -> str:
-        return f"{self.state}/{self.queue}/{self.offset}/{self.skip}"
+    position: bytes = b""
 
 
 def job(app: Home, ops: Operations, id: str) -> Steps[Job[Any]]:
@@ -89,33 +68,39 @@ def look(app: Home, ops: Operations, ids: Sequence[str]) -> Steps[tuple[Job[Any]
     return tuple(jobs)
 
 
-def jobs(app: Home, ops: Operations, wanted: Wanted, cursor: str, limit: int) -> Steps[Page[Job[Any]]]:
+def jobs(
+    app: Home, ops: Operations, state: str | None, wanted: Filter, cursor: str, limit: int
+) -> Steps[Page[Job[Any]]]:
     """A page of jobs; see `Inspector.jobs`."""
     check_limit(limit)
     survey: Survey = yield ops.survey()
-    everywhere = _places(survey, wanted)
-    filtered = wanted.name is not None or wanted.error is not None
-    count = None if filtered or wanted.queue is not None else sum(place.count for place in everywhere)
-    taken, room = list[Job[Any]](), SCAN_MAX
-    for place in _from(cursor, everywhere):
+    everywhere = _places(survey, state, wanted.queue)
+    places, looked = _from(cursor, everywhere)
+    among = sum(place.count for place in everywhere)
+    count = None if wanted.looks_inside or wanted.queue is not None else among
+    taken, room, following = list[Job[Any]](), SCAN_MAX, ""
+    for place in places:
         # The queue of what runs or has ended is known only when it is read.
-        picky = filtered or (wanted.queue is not None and not place.queue)
-        more = True
-        while more:
+        picky = wanted.looks_inside or (wanted.queue is not None and not place.queue)
+        while True:
             if len(taken) == limit or room <= 0:
-                return Page(tuple(taken), instant(survey.now_ms), count, place.cursor)
-            step = min(_STEP, room) if picky else min(limit - len(taken), PAGE_MAX)
-            part: Part = yield ops.page(place.state, place.queue, place.offset, step)
-            found = yield from _with_payloads(ops, part.jobs)
-            fitting = [one for one in (job_of(app, snapshot) for snapshot in found) if wanted.takes(one)]
-            free = limit - len(taken)
-            taken += fitting[place.skip : place.skip + free]
-            if len(fitting) > place.skip + free:
-                place = replace(place, skip=place.skip + free)
-            else:
-                place, more = replace(place, offset=place.offset + step, skip=0), part.more
-                room -= step if picky else 0
-    return Page(tuple(taken), instant(survey.now_ms), count)
+                following = Cursor(place.state, place.queue, looked, place.position).text()
+                return Page(tuple(taken), instant(survey.now_ms), count, following, looked, among)
+            step = min(_STEP, room) if picky else limit - len(taken)
+            part: Part = yield ops.page(place.state, place.queue, place.position, step)
+            found = yield from _with_payloads(ops, part.jobs, wanted)
+            behind, seen = part.behind, step if part.behind else len(found)
+            for at, snapshot in enumerate(found, 1):
+                if (job := wanted.takes(app, snapshot)) is not None:
+                    taken.append(job)
+                    if len(taken) == limit:  # the rest of this part is for the next page
+                        behind, seen = part.behind_each[at - 1], at
+                        break
+            looked, room = looked + seen, room - seen
+            if not behind:
+                break
+            place = replace(place, position=behind)
+    return Page(tuple(taken), instant(survey.now_ms), count, "", looked, among)
 
 
 def queues(ops: Operations) -> Steps[Page[QueueRow]]:
@@ -128,12 +113,14 @@ def queues(ops: Operations) -> Steps[Page[QueueRow]]:
 def locks(ops: Operations, cursor: str, limit: int) -> Steps[Page[LockRow]]:
     """A page of the locks that are held."""
     check_limit(limit)
-    if cursor and not _is_number(cursor):
+    begin = Cursor.read(cursor) if cursor else Cursor("locks")
+    if begin.state != "locks":
         raise bad_cursor(cursor)
-    found: LockPage = yield ops.holders((), int(cursor or 0), limit)
+    found: LockPage = yield ops.holders((), begin.position, limit)
     rows = tuple(LockRow.of(entry, found.now_ms) for entry in found.locks if entry.mode)
-    following = str(int(cursor or 0) + limit) if found.more else ""
-    return Page(rows, instant(found.now_ms), found.count, following)
+    looked = begin.looked + len(found.locks)
+    following = Cursor("locks", "", looked, found.behind).text() if found.behind else ""
+    return Page(rows, instant(found.now_ms), found.count, following, looked, found.count)
 
 
 def lock(ops: Operations, key: str) -> Steps[LockRow]:
@@ -141,7 +128,7 @@ def lock(ops: Operations, key: str) -> Steps[LockRow]:
     found: LockPage = yield ops.holders([key])
     (entry,) = found.locks
     if not entry.mode:
-        some: LockPage = yield ops.holders((), 0, 100)
+        some: LockPage = yield ops.holders((), limit=100)
         like = nearest(key, [one.key for one in some.locks]) if some.count <= 100 else ""
         raise LockNotFound(
             f"nobody holds the lock {shown(key, 120)}.",
@@ -201,49 +188,43 @@ def history(ops: Operations, by: str, last: int) -> Steps[Page[HistoryRow]]:
 
 def now(ops: Operations) -> Steps[datetime]:
     """The time that everything here is measured against."""
-    found: LockPage = yield ops.holders((), 0, 1)
+    found: LockPage = yield ops.holders((), limit=1)
     return instant(found.now_ms)
 
 
-def _places(survey: Survey, wanted: Wanted) -> list[_Place]:
+def _places(survey: Survey, state: str | None, queue: str | None) -> list[_Place]:
     """The lists that hold what is wanted, in the order of a listing."""
-    if wanted.state is not None and wanted.state not in STATES:
+    if state is not None and state not in STATES:
         raise BadOption(
-            f"no jobs are listed by the state {shown(wanted.state)}.", hint=nearest(wanted.state, STATES)
+            f"no jobs are listed by the state {shown(state)}.", hint=nearest(state, STATES), option="state"
         )
-    known = sorted(survey.queues, key=lambda queue: queue.name)
-    if wanted.queue is not None:
-        known = [queue for queue in known if queue.name == wanted.queue]
+    known = sorted(survey.queues, key=lambda one: one.name)
+    if queue is not None:
+        known = [one for one in known if one.name == queue]
         if not known:
             raise QueueNotFound(
-                f"no job was ever put into a queue {shown(wanted.queue)}.",
-                hint=nearest(wanted.queue, [queue.name for queue in survey.queues])
-                or "There is no queue yet.",
-                queue=wanted.queue,
+                f"no job was ever put into a queue {shown(queue)}.",
+                hint=nearest(queue, [one.name for one in survey.queues]) or "There is no queue yet.",
+                queue=queue,
             )
     places = [_Place("running", "", survey.running)]
-    places += [_Place("ready", queue.name, queue.ready) for queue in known]
-    places += [_Place("scheduled", queue.name, queue.scheduled) for queue in known]
+    places += [_Place("ready", one.name, one.ready) for one in known]
+    places += [_Place("scheduled", one.name, one.scheduled) for one in known]
     places += [_Place("dead", "", survey.dead), _Place("rejected", "", survey.rejected)]
     places += [_Place("done", "", survey.done_kept)]
-    states = {"dead": ("dead", "rejected")}.get(wanted.state or "", (wanted.state,))
-    return [place for place in places if wanted.state is None or place.state in states]
+    states = {"dead": ("dead", "rejected")}.get(state or "", (state,))
+    return [place for place in places if state is None or place.state in states]
 
 
-def _from(cursor: str, places: list[_Place]) -> list[_Place]:
-    """The places from a cursor on."""
-    if not cursor:
-        return _filled(places)
-    state, _, rest = cursor.partition("/")
-    queue, *numbers = rest.split("/")
+def _from(text: str, places: list[_Place]) -> tuple[list[_Place], int]:
+    """The places from a cursor on, and how many records were looked at before."""
+    if not text:
+        return _filled(places), 0
+    cursor = Cursor.read(text)
     for at, place in enumerate(places):
-        if (
-            (place.state, place.queue) == (state, queue)
-            and len(numbers) == 2
-            and all(map(_is_number, numbers))
-        ):
-            return [replace(place, offset=int(numbers[0]), skip=int(numbers[1])), *_filled(places[at + 1 :])]
-    raise bad_cursor(cursor)
+        if (place.state, place.queue) == (cursor.state, cursor.queue):
+            return [replace(place, position=cursor.position), *_filled(places[at + 1 :])], cursor.looked
+    raise bad_cursor(text)
 
 
 def _filled(places: Sequence[_Place]) -> list[_Place]:
@@ -251,18 +232,14 @@ def _filled(places: Sequence[_Place]) -> list[_Place]:
     return [place for place in places if place.count]
 
 
-def _with_payloads(ops: Operations, found: Sequence[Snapshot]) -> Steps[list[Snapshot]]:
-    """The same snapshots; those whose payload lies apart are read anew with it, for the name stands in there."""
+def _with_payloads(ops: Operations, found: Sequence[Snapshot], wanted: Filter) -> Steps[list[Snapshot]]:
+    """The same snapshots; those whose payload lies apart and may matter are read anew with it."""
     whole: dict[str, Snapshot] = {}
-    apart = [snapshot.id for snapshot in found if is_partial(snapshot)]
+    apart = [snapshot.id for snapshot in found if is_partial(snapshot) and wanted.may_take(snapshot)]
     for at in range(0, len(apart), _LOOK_MAX):
         again: list[Snapshot] = yield ops.look(apart[at : at + _LOOK_MAX])
         whole |= {snapshot.id: snapshot for snapshot in again if snapshot.record}
     return [whole.get(snapshot.id, snapshot) for snapshot in found]
-
-
-def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) < 16
 
 
 def check_limit(limit: int) -> None:
@@ -273,9 +250,3 @@ def check_limit(limit: int) -> None:
     """
     if not 1 <= limit <= PAGE_MAX:
         raise BadOption(f"limit={limit} is not possible.", hint=f"Give 1 to {PAGE_MAX:,}.", option="limit")
-
-
-def bad_cursor(cursor: str) -> BadOption:
-    """The error about a cursor that is none."""
-    hint = "Take it, as it is, from `next` of the page before, with the same filters."
-    return BadOption(f"{shown(cursor)} is not the cursor of a next page.", hint=hint, option="cursor")

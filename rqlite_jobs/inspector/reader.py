@@ -1,11 +1,12 @@
 """The inspector: questions about one namespace, answered by scripts that write nothing."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Protocol, TypeVar, cast
 
 from rqlite_jobs.inspector import changes, questions
 from rqlite_jobs.inspector.changes import ChangeRow
+from rqlite_jobs.inspector.filter import Filter, check_arg
 from rqlite_jobs.inspector.jobs import Home
 from rqlite_jobs.inspector.questions import Steps
 from rqlite_jobs.inspector.rows import HistoryRow, LockRow, Page, QueueRow, Stats, WorkerRow
@@ -73,6 +74,9 @@ class Inspector:
         queue: str | None = None,
         name: str | None = None,
         error: str | None = None,
+        tag: str | None = None,
+        arg: Mapping[str, Any] | None = None,
+        text: str | None = None,
         cursor: str = "",
         limit: int = 100,
     ) -> Page[Job[Any]]:
@@ -84,21 +88,28 @@ class Inspector:
             queue: only of this queue.
             name: only of the job declared under this name.
             error: only with this text in their last error, upper and lower case alike.
-            cursor: `next` of the page before.
+            tag: only with this tag.
+            arg: only called with these arguments, by the name of the parameter: where the app declares the job, however
+                they were given; else as they stand in the call, and "0" is the first one given by position.
+            text: only with this text in their payload (name, arguments, tags, as JSON), upper and lower case alike.
+            cursor: `next` of the page before, with the same filters.
             limit: how many, 1 to 1,000.
 
         What runs next comes first; of the dead and the done, what ended last. A page with a filter may be short, or
-        empty, and still have a `next`: it looks at 10,000 jobs at most. Jobs that move meanwhile may be missed, or
-        come twice.
+        empty, and still have a `next`: it looks at 10,000 records at most, and says how far it came (`looked`,
+        `among`). Jobs that move meanwhile may be missed, or come twice; the last page always comes.
 
         Raises:
             QueueNotFound: no job was ever put into this queue.
             BadOption: no such state, or no such cursor, or a limit out of bounds.
 
-        Cost: two trips, and one more for each 200 jobs looked at and each 20 whose payload is over 2 KiB.
+        Cost: two trips, and one more for each 200 records looked at and each 20 whose payload is over 2 KiB,
+        however far down the page is.
+
+        Example: `app.inspect.jobs("dead", name="send_email", arg={"to": "ada@example.org"})`.
         """
-        wanted = questions.Wanted(state, queue, name, error)
-        return self._run(questions.jobs(self._app, self._ops, wanted, cursor, limit))
+        wanted = Filter(queue, name, error, tag, check_arg(arg), text)
+        return self._run(questions.jobs(self._app, self._ops, state, wanted, cursor, limit))
 
     async def ajobs(
         self,
@@ -107,12 +118,15 @@ class Inspector:
         queue: str | None = None,
         name: str | None = None,
         error: str | None = None,
+        tag: str | None = None,
+        arg: Mapping[str, Any] | None = None,
+        text: str | None = None,
         cursor: str = "",
         limit: int = 100,
     ) -> Page[Job[Any]]:
         """Read a page of jobs: `jobs` for async code."""
-        wanted = questions.Wanted(state, queue, name, error)
-        return await self._arun(questions.jobs(self._app, self._ops, wanted, cursor, limit))
+        wanted = Filter(queue, name, error, tag, check_arg(arg), text)
+        return await self._arun(questions.jobs(self._app, self._ops, state, wanted, cursor, limit))
 
     def dead(self, *, cursor: str = "", limit: int = 100) -> Page[Job[Any]]:
         """Read a page of the dead, the last first: `jobs("dead")`."""

@@ -24,6 +24,8 @@ class Page(Generic[T]):
         now: the server's time when it was read.
         count: how many there are in all; None where that would cost reading them, as with a filter.
         next: the cursor of the next page, to be passed on as it is; empty on the last one.
+        looked: how many records were looked at for this page and those before it; None where pages are not read so.
+        among: of how many; those that come and go meanwhile are why this is no promise.
 
     Iterating over a page goes through its items.
     """
@@ -32,6 +34,8 @@ class Page(Generic[T]):
     now: datetime
     count: int | None = None
     next: str = ""
+    looked: int | None = None
+    among: int | None = None
 
     def __iter__(self) -> Iterator[T]:
         return iter(self.items)

@@ -180,7 +180,7 @@ def test_g11_aware_naive_and_ambiguous_times(app: App, server: Server, zone: str
     assert aware == [1_940_637_600, 1_940_637_600, 1_933_169_400, 1_933_173_000]
     assert "2031-07-01T12:00:00, which has no zone" in c
     assert "2031-01-15T12:00:00, which has no zone" in d
-    listed = app.run(app.operations.page("scheduled", "default", 0, 10)).jobs
+    listed = app.run(app.operations.page("scheduled", "default", limit=10)).jobs
     assert sorted(job.run_at_ms for job in listed) == sorted(int(second) * 1000 for second in aware)
 
 

@@ -47,6 +47,48 @@ def test_the_table(shop: Shop) -> None:
     assert row == row.rstrip()
 
 
+def test_filters_on_payloads(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    one, two = shop.enqueue("crunch_sales", 1), shop.enqueue("crunch_sales", book_id=2)
+    red = shop.app.handler("flaky").options(tags=["night"]).enqueue("ada").id
+
+    def found(*words: str) -> list[str]:
+        return [job["id"] for job in shop.json("jobs", "ls", *words)["jobs"]]
+
+    assert found("--arg", "0=1") == [one]
+    assert found("--arg", "book_id=1") == []  # without its app nobody knows that name
+    assert found("--arg", "book_id=2") == [two]
+    monkeypatch.setenv("RQJ_APP", shop.module)
+    assert found("--arg", "book_id=1") == found("--arg", "book_id:=1") == [one]
+    assert found("--arg", 'book_id:="1"') == found("--arg", "book_id=") == []
+    assert found("--arg", "book_id=2", "--name", "crunch_sales", "-q", "sales") == [two]
+    assert found("--tag", "night") == found("--text", '"ADA"') == found("--arg", "0=ada") == [red]
+    assert found("--arg", "to=ada", "--arg", "colour=Colour.RED") == [red]
+    assert shop.json("jobs", "cancel", "-y", one)["count"] == 1
+    assert shop.json("jobs", "delete", "-y", "--arg", "book_id=2")["count"] == 1
+    assert shop.json("jobs", "delete", "-y", "--tag", "night", "--text", "ada")["count"] == 1
+    assert found() == []
+    ids = shop.dead(30)
+    assert [job["id"] for job in shop.json("dead", "--arg", "text=7")["jobs"]] == [ids[7]]
+    monkeypatch.setattr("rqlite_jobs.inspector.questions.SCAN_MAX", 10)
+    result = shop.rqj("dead", "--arg", "text=25")
+    cursor = result.stderr.split()[-1]
+    assert f"1 shown, looked at 10 of 30; the same command goes on with --cursor {cursor}\n" in result.stderr
+    result = shop.rqj("dead", "--arg", "text=nobody", "--cursor", cursor)
+    assert (result.exit_code, result.stdout) == (0, "No dead jobs so far.\n")
+    assert "0 shown, looked at 20 of 30; " in result.stderr
+    page = shop.json("dead", "--arg", "text=nobody", "--cursor", result.stderr.split()[-1])
+    assert (page["jobs"], page["looked"], page["among"], page["next"]) == ([], 30, 30, None)
+    assert shop.json("dead", "delete", "-y", "--arg", "text=25", "--error", "bad")["count"] == 1
+
+
+@pytest.mark.parametrize(
+    "words", [("--arg", "x"), ("--arg", "x:=y"), ("--arg", "x=1", "--arg", "x=2"), ("--arg", "a.b=1")]
+)
+def test_filters_that_are_none(shop: Shop, words: tuple[str, ...]) -> None:
+    result = shop.rqj("jobs", "ls", *words)
+    assert (result.exit_code, len(result.stderr.splitlines())) == (2, 2)
+
+
 def test_pages(shop: Shop) -> None:
     ids = [job.id for job in shop.app.handler("anything").enqueue_many([(n,) for n in range(7)])]
     seen: list[str] = []
@@ -57,7 +99,8 @@ def test_pages(shop: Shop) -> None:
         cursor = page["next"]
     assert (seen, cursor) == (ids, None)
     result = shop.rqj("jobs", "--limit", "3")
-    assert "3 of 7 jobs shown; the same command goes on with --cursor ready/default/3/0" in result.stderr
+    cursor = shop.json("jobs", "ls", "--limit", "3")["next"]
+    assert f"3 of 7 jobs shown; the same command goes on with --cursor {cursor}\n" in result.stderr
 
 
 def test_show(shop: Shop) -> None:

@@ -216,11 +216,14 @@ class Machine(Stories):
         ids = [*self.known, *sorted(model.jobs)]
         stage.read(ops.look(ids), [readers.look(model, id) for id in ids])
         stage.read(ops.crew(), readers.crew(model))
-        stage.read(ops.holders((), offset, limit), readers.holders(model, [], offset, limit))
+        position = readers.lock_position(model, offset)
+        stage.read(
+            ops.holders((), position, limit), readers.holders(model, [], offset if position else 0, limit)
+        )
         named = ["book:1", "book:2", "nobody's"]
         stage.read(ops.holders(named), readers.holders(model, named, 0, 100))
         queue = data.draw(st.sampled_from(("sales", "mail")))
         for place in ("ready", "scheduled", "dead", "rejected", "done"):
-            stage.read(
-                ops.page(place, queue, offset, limit), readers.page(model, place, queue, offset, limit)
-            )
+            position = readers.position(model, place, queue, offset)
+            said = readers.page(model, place, queue, offset if position else 0, limit)
+            stage.read(ops.page(place, queue, position, limit), said)

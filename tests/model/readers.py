@@ -67,27 +67,57 @@ def _started_ms(job: Job, trouble: Trouble) -> int:
     return job.started_ms if job.state == "running" else trouble.started_ms
 
 
-def page(state: State, place: str, queue: str, offset: int, limit: int) -> Page:
-    """Some of the jobs in one place, not `running`: those come in no order."""
-    line = {
+def page(state: State, place: str, queue: str, passed: int, limit: int) -> Page:
+    """Some of the jobs in one place behind `passed` others, not `running`; see `position`."""
+    line = _line(state, place, queue)
+    shown = line[passed : passed + limit]
+    behind = {at: position(state, place, queue, at) for at in range(passed, passed + limit + 1)}
+    places = [at for at, id in enumerate(shown, passed) if not _is_under_tomb(state, place, queue, id)]
+    jobs = [look(state, line[at], whole=False) for at in places]
+    return Page(jobs, [behind[at + 1] for at in places], behind[passed + len(shown)])
+
+
+def position(state: State, place: str, queue: str, passed: int) -> bytes:
+    """The position behind `passed` jobs; empty at the end, and at the beginning."""
+    line = _line(state, place, queue)
+    left, last = len(line) - passed, line[passed - 1] if 0 < passed < len(line) else ""
+    if not last:
+        return b""
+    mark = f"{passed} {last}" if place == "ready" else ""
+    if place == "scheduled":
+        mark = f"{state.jobs[last].due_ms} {last}"
+    return f"{left} {mark}".encode()
+
+
+def _line(state: State, place: str, queue: str) -> list[str]:
+    return {
         "ready": state.ready.get(queue, []),
         "scheduled": [job.id for job in state.scheduled(queue)],
         "dead": state.dead,
         "rejected": state.rejected,
         "done": state.done,
     }[place]
-    shown = line[offset : offset + limit]
-    if place == "ready":
-        shown = [id for id in shown if id not in state.tombs.get(queue, ())]
-    return Page(len(line) > offset + limit, [look(state, id, whole=False) for id in shown])
 
 
-def holders(state: State, keys: list[str], offset: int, limit: int) -> LockPage:
-    """The locks named, or a page of all."""
+def _is_under_tomb(state: State, place: str, queue: str, id: str) -> bool:
+    return place == "ready" and id in state.tombs.get(queue, ())
+
+
+def holders(state: State, keys: list[str], passed: int, limit: int) -> LockPage:
+    """The locks named, or a page of all behind `passed` others."""
     held = held_keys(state)
-    shown = keys or held[offset : offset + limit]
-    more = not keys and len(held) > offset + limit
-    return LockPage(state.now_ms, len(held), more, [_lock(state, key, key in held) for key in shown])
+    shown = keys or held[passed : passed + limit]
+    behind = b"" if keys else lock_position(state, passed + len(shown))
+    return LockPage(state.now_ms, len(held), behind, [_lock(state, key, key in held) for key in shown])
+
+
+def lock_position(state: State, passed: int) -> bytes:
+    """The position behind `passed` locks; empty at the end, and at the beginning."""
+    held = held_keys(state)
+    if not 0 < passed < len(held):
+        return b""
+    key = held[passed - 1]
+    return f"{len(held) - passed} {state.locks[key].until_ms or 'inf'} {key}".encode()
 
 
 def _lock(state: State, key: str, held: bool) -> LockEntry:

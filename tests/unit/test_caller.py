@@ -146,7 +146,7 @@ def test_every_script_runs_under_both_names(driver: Driver, stage: Stage) -> Non
         ops.delete(["x"]), ops.bury(["x"], "why"), ops.revive(["x"]), ops.retry(["x"]),
         ops.release(["x"]), ops.purge("q"), ops.pause("q", 0, "me"),
         ops.look(["x"]),
-        ops.page("dead", "", 0, 5), ops.holders(), ops.crew(), ops.survey(), ops.history("day", 7), ops.changes(),
+        ops.page("dead", "", limit=5), ops.holders(), ops.crew(), ops.survey(), ops.history("day", 7), ops.changes(),
         ops.wait("p", "x"),
     ]  # fmt: skip
     stage.client.script_flush()

@@ -8,10 +8,21 @@ from typing import Any
 
 import pytest
 
-from rqlite_jobs import App, BadOption, JobNotFound, LockNotFound, QueueNotFound, Retry, until_expired
+from rqlite_jobs import (
+    App,
+    BadOption,
+    JobNotFound,
+    LockNotFound,
+    QueueNotFound,
+    Retry,
+    until_executed,
+    until_expired,
+)
 from rqlite_jobs.answers import WorkerEntry
 from rqlite_jobs.counters import COUNTERS
 from rqlite_jobs.inspector import Inspector, Page, WorkerRow, call_text, to_json
+from rqlite_jobs.inspector.cursor import Cursor
+from rqlite_jobs.inspector.filter import AsText
 from rqlite_jobs.job import Job
 from rqlite_jobs.testing import FrozenClock, drain, isolated
 
@@ -103,8 +114,148 @@ def test_a_filtered_page_looks_at_a_bounded_number(app: App, monkeypatch: pytest
 
     ids = [job.id for job in f.enqueue_many([(n,) for n in range(30)])]
     page = app.inspect.jobs(name="nobody")
-    assert (page.items, page.next) == ((), "ready/default/10/0")
+    assert (page.items, page.looked, page.among) == ((), 10, 30)
+    page = app.inspect.jobs(name="nobody", cursor=page.next)
+    assert (page.items, page.looked, page.among, bool(page.next)) == ((), 20, 30, True)
+    page = app.inspect.jobs(name="nobody", cursor=page.next)
+    assert (page.items, page.looked, page.next) == ((), 30, "")
     assert all_pages(app, 100, name="f") == ids
+
+
+@pytest.fixture
+def called(app: App) -> dict[str, str]:
+    """Jobs of one handler, called in several ways, and one of a job that nobody declares: word -> id."""
+
+    @app.job(tags=["night"])
+    def ship(book_id: int, to: str = "ada", *rest: object, express: bool = False, **more: object) -> None: ...
+
+    @app.job
+    def other(book_id: Any) -> None: ...
+
+    jobs = {
+        "position": ship.enqueue(1, "bob"),
+        "name": ship.options(tags=["Day"]).enqueue(book_id=1),
+        "express": ship.enqueue(2, express=True, where="Straße"),
+        "large": ship.enqueue(2, "x" * 5000 + "needle"),
+        "other": other.enqueue(1),
+        "text": other.enqueue("1"),
+        "truth": other.enqueue(True),
+        "undeclared": other.enqueue([1, {"a": None}]),
+    }
+    raw = '1\0default\x000\x005\0\0["gone",[7],{"book_id":1}]'
+    app.caller.command("HSET", app.keys.tag + "jobs", jobs["undeclared"].id, raw)
+    return {word: job.id for word, job in jobs.items()}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "expected"),
+    [
+        ({"arg": {"book_id": 1}}, "position name other undeclared"),
+        ({"arg": {"book_id": "1"}}, "text"),
+        ({"arg": {"book_id": True}}, "truth"),
+        ({"arg": {"book_id": AsText("1")}}, "position name other text undeclared"),
+        ({"arg": {"book_id": AsText("true")}}, "truth"),
+        ({"arg": {"book_id": 1, "to": "ada"}}, "name"),
+        ({"arg": {"express": False}}, "position name large"),
+        ({"arg": {"where": "Straße"}}, "express"),
+        ({"arg": {"0": 7}}, "undeclared"),
+        ({"arg": {"book_id": 2}, "name": "ship"}, "express large"),
+        ({"arg": {"nobody": 1}}, ""),
+        ({"arg": {}}, "position name express large other text truth undeclared"),
+        ({"tag": "night"}, "position express large"),
+        ({"tag": "day"}, ""),
+        ({"text": "NEEDLE"}, "large"),
+        ({"text": "strasse"}, "express"),
+        ({"text": '"day"'}, "name"),
+        ({"text": "gone", "arg": {"book_id": 1}}, "undeclared"),
+    ],
+)
+def test_filters_on_payloads(app: App, called: dict[str, str], wanted: dict[str, Any], expected: str) -> None:
+    assert all_pages(app, 3, **wanted) == [called[word] for word in expected.split()]
+
+
+@pytest.mark.parametrize("arg", ["book_id", {1: 2}, [("a", 1)]])
+def test_arguments_to_look_for_that_are_none(app: App, arg: Any) -> None:
+    with pytest.raises(BadOption, match="arguments by name"):
+        app.inspect.jobs(arg=arg)
+
+
+def test_arguments_of_classes_that_cannot_be_compared(app: App) -> None:
+    class Odd:
+        def __eq__(self, other: object) -> bool:
+            raise ValueError
+
+        __hash__ = None  # type: ignore[assignment]
+
+    @app.job
+    def f(n: int) -> None: ...
+
+    f.enqueue(1)
+    assert all_pages(app, 3, arg={"n": Odd()}) == []
+
+
+def test_payloads_apart_are_read_only_where_they_may_matter(app: App) -> None:
+    @app.job(queue="a")
+    def f(text: str) -> None: ...
+
+    small, large = f.enqueue("x"), f.enqueue("x" * 5000)
+    app.run(app.operations.bury([small.id, large.id], "why"))
+    asked: list[str] = []
+    run = app.run
+
+    def noted(call: Any) -> Any:
+        asked.append(call.verb)
+        return run(call)
+
+    app.run = noted  # type: ignore[method-assign]
+    assert len(app.inspect.jobs("dead", error="another")) == 0
+    assert "look" not in asked
+    assert len(app.inspect.jobs("dead", error="why")) == 2
+    assert "look" in asked
+
+
+@pytest.mark.parametrize(
+    "cursor",
+    [
+        "x", "!", "\u00e4", "0", Cursor("dead").text()[:-2], Cursor("nowhere").text(), Cursor("ready", "c").text(),
+        Cursor("ready", "a", 0, b"1 x").text(), Cursor("scheduled", "a", 0, b"1 nan x").text(),
+        Cursor("dead", "", 0, b"x").text(), Cursor("dead", "", -1, b"1 ").text(), Cursor("locks").text(),
+        Cursor("scheduled", "a", 0, b"1 inf x").text(),
+    ],
+)  # fmt: skip
+def test_cursors_that_are_none(app: App, ids: list[str], cursor: str) -> None:
+    with pytest.raises(BadOption, match="not the cursor"):
+        app.inspect.jobs(cursor=cursor)
+    if cursor != Cursor("locks").text():
+        with pytest.raises(BadOption, match="not the cursor"):
+            app.inspect.locks(cursor=cursor)
+
+
+def test_how_far_pages_came(app: App, ids: list[str]) -> None:
+    pages = [app.inspect.jobs(limit=10)]
+    while pages[-1].next:
+        pages.append(app.inspect.jobs(limit=10, cursor=pages[-1].next))
+    assert [(page.looked, page.among, page.count) for page in pages] == [
+        (10, 25, 25),
+        (20, 25, 25),
+        (25, 25, 25),
+    ]
+
+
+def test_pages_of_locks(app: App) -> None:
+    @app.job(lock=until_executed())
+    def f(n: int) -> None: ...
+
+    f.enqueue_many([(n,) for n in range(25)])
+    keys, cursor = list[str](), ""
+    while True:
+        page = app.inspect.locks(limit=10, cursor=cursor)
+        keys += [row.key for row in page]
+        assert (page.looked, page.among, page.count) == (len(keys), 25, 25)
+        cursor = page.next
+        if not cursor:
+            break
+    assert len(keys) == len(set(keys)) == 25
 
 
 def test_large_payloads_have_their_name_in_a_list(app: App) -> None:
