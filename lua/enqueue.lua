@@ -243,7 +243,8 @@ for i = 1, #plans do
     end
     local expires = items[at + 10]
     if expires ~= '' then expires = clock.text(clock.after(tonumber(expires))) end
-    local tags = record.tags(mode, items[at + 5], items[at + 6], expires)
+    local since = plan.state == 'scheduled' and not plan.reject and clock.text(plan.due_ms) or ''
+    local tags = record.tags(mode, items[at + 5], items[at + 6], expires, since)
     queues[queue] = true
     stored[#stored + 1] = id
     stored[#stored + 1] = record.text(queue, level, now_text, tags, inline)

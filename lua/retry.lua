@@ -40,12 +40,14 @@ if kept then return cjson.decode(kept) end
 
 --- Does this job go now? Its word.
 local function go(id)
-  local state, header = place.of(id, redis.call('HGET', jobs_key, id))
+  local text = redis.call('HGET', jobs_key, id)
+  local state, header = place.of(id, text)
   if state ~= 'scheduled' then return state end
   local tried = tries.read(redis.call('HGET', tries_key, id))
   if tried.attempts + tried.putoffs == 0 then return 'delayed' end
   if not ready.sound(header.queue, header.level) then return 'unsound' end
   redis.call('ZREM', scheduled_prefix .. header.queue, id)
+  redis.call('HSET', jobs_key, id, record.since(text, header, clock.text(clock.now_ms)))
   if header.mode then lock.renew(header.key, clock.now_ms) end
   ready.push(header.queue, header.level, {id}) -- it was claimed from there, so no entry of it lies under a tomb
   return 'retried'

@@ -86,12 +86,9 @@ local function revive(id)
   if redis.call('LREM', dead_key, -1, id) == 0 then redis.call('LREM', rejected_key, -1, id) end
   redis.call('HDEL', tries_key, id)
   redis.call('HDEL', errors_key, id)
-  if header.expires_ms then
-    local tags = record.tags(header.mode or '', header.key or '', clock.text(header.ttl_ms), '')
-    local payload = string.sub(text, header.payload_at)
-    local enqueued_text = clock.text(header.enqueued_ms)
-    redis.call('HSET', jobs_key, id, record.text(header.queue, header.level, enqueued_text, tags, payload))
-  end
+  local tags = record.tags(header.mode or '', header.key or '', clock.text(header.ttl_ms), '', clock.text(clock.now_ms))
+  local payload, enqueued_text = string.sub(text, header.payload_at), clock.text(header.enqueued_ms)
+  redis.call('HSET', jobs_key, id, record.text(header.queue, header.level, enqueued_text, tags, payload))
   if tombs.unbury(header.queue, id) then
     ready.wake(header.queue)
   else

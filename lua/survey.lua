@@ -1,7 +1,7 @@
 #!lua flags=no-writes
 --- All numbers of a namespace, read at one instant.
 -- Answers {now_ms, running, dead, rejected, done kept, locks, workers, jobs, totals, {queue, ready, scheduled,
--- enqueued_ms of the next ready job, run_at_ms of the next scheduled one, its entry in `queues`} ...}: `jobs` is how
+-- since when the next ready job waits, run_at_ms of the next scheduled one, its entry in `queues`} ...}: `jobs` is how
 -- many records there are, totals a flat list of counter, value; times are 0 where there is nothing.
 local jobs_key         = KEYS[1]  -- hash    id -> record
 local workers_key      = KEYS[2]  -- zset    worker by lease end
@@ -18,18 +18,20 @@ local scheduled_prefix = KEYS[12] -- zsets   .. queue: ids by run_at_ms
 local running_prefix   = KEYS[13] -- hashes  .. worker: id -> kind and token
 local kept_key         = KEYS[14] -- zset    finished ids with a result_ttl, by its end
 local asked_ms         = tonumber(ARGV[1])  -- -1: ask the server
-local HEADS = 20                            -- entries at the head of a ready list looked at for the oldest job
+local HEADS = 20                            -- entries at the head of a ready list looked at for the next job
 --- @include lib/clock.lua
 --- @include lib/record.lua
 
---- When the next job of a ready list was enqueued; tombs at the head are passed over.
-local function next_enqueued_ms(queue)
+--- Since when the next job of a ready list waits; tombs at the head are passed over.
+local function waiting_ms(queue)
   local head = redis.pcall('LRANGE', ready_prefix .. queue .. ':0', -HEADS, -1)
   if head.err then return 0 end
   for i = #head, 1, -1 do
     local header = record.read(redis.call('HGET', jobs_key, head[i]))
     -- A job that was buried by hand has a record, and a tomb.
-    if header and redis.pcall('HEXISTS', tombs_prefix .. queue, head[i]) ~= 1 then return header.enqueued_ms end
+    if header and redis.pcall('HEXISTS', tombs_prefix .. queue, head[i]) ~= 1 then
+      return header.since_ms or header.enqueued_ms
+    end
   end
   return 0
 end
@@ -54,6 +56,6 @@ for _, queue in ipairs(redis.call('HKEYS', queues_key)) do
   local ready = length('LLEN', ready_prefix .. queue .. ':0') - length('HLEN', tombs_prefix .. queue)
   local first = redis.pcall('ZRANGE', scheduled_prefix .. queue, 0, 0, 'WITHSCORES')
   found[#found + 1] = {queue, ready, length('ZCARD', scheduled_prefix .. queue),
-    ready > 0 and next_enqueued_ms(queue) or 0, tonumber(first[2] or 0), redis.call('HGET', queues_key, queue)}
+    ready > 0 and waiting_ms(queue) or 0, tonumber(first[2] or 0), redis.call('HGET', queues_key, queue)}
 end
 return found

@@ -86,7 +86,7 @@ class QueueSurvey:
     Attributes:
         name: the queue.
         ready, scheduled: how many jobs wait so.
-        next_enqueued_ms: when the next ready one was enqueued, 0 if there is none.
+        waiting_ms: since when the next ready one waits, 0 if there is none.
         next_due_ms: when the next scheduled one is due, 0 if there is none.
         pause: its pause, if it is paused.
     """
@@ -94,7 +94,7 @@ class QueueSurvey:
     name: str
     ready: int
     scheduled: int
-    next_enqueued_ms: int
+    waiting_ms: int
     next_due_ms: int
     pause: "Pause | None" = None
 
@@ -282,8 +282,8 @@ def read_survey(reply: Any) -> Survey:
     """The answer of `survey`."""
     now_ms, running, dead, rejected, done_kept, locks, workers, records, totals, *queues = reply
     found = [
-        QueueSurvey(text(name), ready, scheduled, enqueued_ms, due_ms, Pause.read(entry or b"", now_ms))
-        for name, ready, scheduled, enqueued_ms, due_ms, entry in queues
+        QueueSurvey(text(name), ready, scheduled, waiting_ms, due_ms, Pause.read(entry or b"", now_ms))
+        for name, ready, scheduled, waiting_ms, due_ms, entry in queues
     ]
     return Survey(
         now_ms, running, dead, rejected, done_kept, locks, workers, records, read_counters(totals), found

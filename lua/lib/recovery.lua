@@ -19,7 +19,8 @@ end
 -- `max_crashes` of them it is buried, so that no job can bring down one worker after the other.
 local function give_back(running_key, id, token, worker, crashed)
   dead.check(dead_key)
-  local header = record.read(redis.call('HGET', jobs_key, id))
+  local text = redis.call('HGET', jobs_key, id)
+  local header = record.read(text)
   redis.call('HDEL', running_key, id)
   redis.call('HDEL', where_key, id)
   local tried = tries.read(redis.call('HGET', tries_key, id))
@@ -41,6 +42,8 @@ local function give_back(running_key, id, token, worker, crashed)
     dead.bury(dead_key, id, header, tried, dead.UNSOUND)
   else
     if header.mode then lock.renew(header.key, clock.now_ms) end
+    -- One that was not begun has waited all the time.
+    if crashed then redis.call('HSET', jobs_key, id, record.since(text, header, clock.text(clock.now_ms))) end
     ready.push_head(header.queue, header.level, id)
     return
   end

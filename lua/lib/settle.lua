@@ -74,7 +74,8 @@ function settle.other(word, id, token, delay_ms, reason, error_text, trace)
   local entry = redis.call('HGET', running_key, id)
   if not lease.owns(entry, token) then return refuse(id, entry) end
   dead.check(dead_key)
-  local header = record.read(redis.call('HGET', jobs_key, id))
+  local text = redis.call('HGET', jobs_key, id)
+  local header = record.read(text)
   local tried = tries.read(redis.call('HGET', tries_key, id))
   redis.call('HDEL', running_key, id)
   redis.call('HDEL', where_key, id)
@@ -108,6 +109,7 @@ function settle.other(word, id, token, delay_ms, reason, error_text, trace)
   if word ~= 'snooze' then tries.write(id, tried) end
   local due_ms = clock.after(delay_ms)
   if header.mode then lock.renew(header.key, due_ms) end
+  redis.call('HSET', jobs_key, id, record.since(text, header, clock.text(due_ms)))
   ready.schedule(header.queue, id, due_ms)
   return nil
 end

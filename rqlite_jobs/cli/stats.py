@@ -10,6 +10,7 @@ from rqlite_jobs.cli.listing import say_page
 from rqlite_jobs.cli.tables import Column, draw, spark
 from rqlite_jobs.cli.target import Target, resolve
 from rqlite_jobs.cli.text import say, say_json
+from rqlite_jobs.cli.times import age
 from rqlite_jobs.counters import COUNTERS
 from rqlite_jobs.inspector import HistoryRow, Page, to_json
 
@@ -63,8 +64,11 @@ def _numbers(target: Target, chosen: Chosen) -> None:
             for now, ever in zip_longest(_NOW, _TOTAL, fillvalue="")
         ]
         draw((Column("NOW"), Column("", right=True), Column("TOTAL"), Column("", right=True)), rows)
+        click.echo()
+        if stats.waiting_since:
+            queue, since = min(stats.waiting_since.items(), key=lambda item: item[1])
+            say(f"longest wait: {age(since, stats.now)}, in {queue}")
         if stats.paused:
-            click.echo()
             say(f"paused: {', '.join(stats.paused)}")
     if not found["enqueued"]:
         target.explain_nothing()

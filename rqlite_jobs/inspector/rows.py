@@ -72,7 +72,8 @@ class QueueRow:
         name: its name.
         ready: jobs that could be claimed now.
         scheduled: jobs that wait for their time: delayed, or for a retry.
-        waiting_since: when the next ready job was enqueued; None without one.
+        waiting_since: since when the next ready job has been waiting: it was enqueued then, or was due if it was
+            delayed or had failed, or came back from a dead worker or from among the dead; None without one.
         next_due_at: when the first scheduled job is due; None without one.
         pause: its pause, if it is paused: then none of its jobs is started.
     """
@@ -87,7 +88,7 @@ class QueueRow:
     @classmethod
     def of(cls, found: QueueSurvey) -> Self:
         """Make the row from what the script answered."""
-        since, due = moment(found.next_enqueued_ms), moment(found.next_due_ms)
+        since, due = moment(found.waiting_ms), moment(found.next_due_ms)
         pause = PauseRow.of(found.pause) if found.pause else None
         return cls(found.name, found.ready, found.scheduled, since, due, pause)
 
@@ -191,6 +192,7 @@ class Stats:
         crashed: attempts that ended with their process.
         refused: enqueues answered with another job that held the lock.
         cancelled, deleted, expired, superseded: jobs that left before they were done.
+        waiting_since: the queues that have a ready job, by name: since when the next one waits; see `QueueRow`.
         paused: the queues that are paused now, by name.
     """
 
@@ -213,12 +215,14 @@ class Stats:
     deleted: int
     expired: int
     superseded: int
+    waiting_since: Mapping[str, datetime]
     paused: Mapping[str, PauseRow]
 
     @classmethod
     def of(cls, found: Survey) -> Self:
         """Make the numbers from what the script answered."""
-        paused = sorted(((queue.name, queue.pause) for queue in found.queues), key=lambda pair: pair[0])
+        queues = sorted(found.queues, key=lambda queue: queue.name)
+        waiting = {queue.name: moment(queue.waiting_ms) for queue in queues}
         total = {name: found.totals.get(name, 0) for name in COUNTERS}
         return cls(
             now=instant(found.now_ms),
@@ -230,7 +234,8 @@ class Stats:
             locks=found.locks,
             workers=found.workers,
             attempts=_attempts(total),
-            paused={name: PauseRow.of(pause) for name, pause in paused if pause},
+            waiting_since={name: since for name, since in waiting.items() if since},
+            paused={queue.name: PauseRow.of(queue.pause) for queue in queues if queue.pause},
             **total,
         )
 

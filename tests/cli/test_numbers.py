@@ -253,6 +253,8 @@ def test_stats_add_up(shop: Shop) -> None:
     )
     rows = [line.split() for line in shop.ok("stats").splitlines()]
     assert ["ready", "1", "enqueued", "5"] in rows
+    assert ["longest", "wait:", "0s,", "in", "sales"] in rows
+    assert list(stats["waiting_since"]) == ["sales"]
 
 
 def test_recover(shop: Shop) -> None:

@@ -180,13 +180,19 @@ def own(job_id: str, queue: str = "sales", lock: Lock | None = None, **facts: An
     return job(job_id, queue, lock, own_id=True, **facts)
 
 
-def record(new: NewJob, enqueued_ms: int = 1000, payload: str | None = None) -> str:
-    """The record of a job, as it stands in `jobs`."""
+def record(
+    new: NewJob, enqueued_ms: int = 1000, payload: str | None = None, *, since_ms: int | None = None
+) -> str:
+    """The record of a job, as it stands in `jobs`; `since_ms`: since when it waits, if not as it was enqueued."""
     parts = ["1", new.queue, str(new.level), str(enqueued_ms)]
     if new.lock:
         parts += [f"m{MODES[new.lock.mode]}", f"k{new.lock.key}"]
         parts += [f"t{new.lock.ttl_ms}"] if new.lock.ttl_ms else []
     parts += [] if new.expires_ms is None else [f"x{enqueued_ms + new.expires_ms}"]
+    if since_ms is None:
+        due_ms = enqueued_ms + (new.delay_ms or 0) if new.run_at_ms is None else new.run_at_ms
+        since_ms = due_ms if due_ms > enqueued_ms else None
+    parts += [] if since_ms is None else [f"d{since_ms}"]
     return "\0".join([*parts, "", new.payload.decode() if payload is None else payload])
 
 

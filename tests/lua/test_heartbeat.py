@@ -3,7 +3,18 @@
 import pytest
 
 from rqlite_jobs.answers import Beat
-from tests.lua.stage import FOREIGN_QUEUE, LEASE_MS, NONCE, UNREADABLE, Stage, job, locked, once, tries
+from tests.lua.stage import (
+    FOREIGN_QUEUE,
+    LEASE_MS,
+    NONCE,
+    UNREADABLE,
+    Stage,
+    job,
+    locked,
+    once,
+    record,
+    tries,
+)
 
 DAY_MS = 86_400_000
 
@@ -53,6 +64,10 @@ def test_a_dead_worker_is_recovered(stage: Stage) -> None:
         "worker:w2": {"lease_ms": ("15000", None), "started_ms": ("1000", None)},
         "running:w2": {"a": (f"S1000000-{NONCE}", None), "b": (f"s1000001-{NONCE}", None)},
         "where": {"a": ("w2", None)},
+        "jobs": {
+            "a": (record(locked("a")), record(locked("a"), since_ms=16_000)),
+            "b": (record(job("b")), record(job("b"), since_ms=16_000)),
+        },
         "ready:sales:0": (["d", "c"], ["d", "c", "b", "a"]),  # to the head, in the order they were claimed
         "tries": {"a": (None, once_crashed), "b": (None, once_crashed)},
         "totals": {"crashed": (None, "2")},

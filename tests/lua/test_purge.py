@@ -18,7 +18,7 @@ def test_a_queue(stage: Stage) -> None:
         "jobs": {
             "a": (record(locked("a")), None),
             "b": (record(job("b"), payload=""), None),
-            "c": (record(job("c")), None),
+            "c": (record(job("c", delay_ms=5)), None),
         },
         "bodies": {"b": ("x" * 3000, None)},
         "ready:sales:0": (["b", "a"], None),

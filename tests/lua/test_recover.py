@@ -1,6 +1,6 @@
 """recover: by hand, or for a worker that is known to be dead, whether its lease is over or not."""
 
-from tests.lua.stage import NONCE, Stage, job, locked, tries
+from tests.lua.stage import NONCE, Stage, job, locked, record, tries
 
 
 def test_nothing_to_recover(stage: Stage) -> None:
@@ -33,6 +33,7 @@ def test_a_named_worker_whose_lease_is_running(stage: Stage) -> None:
         "worker:w1": {"lease_ms": ("15000", None), "started_ms": ("1000", None)},
         "running:w1": {"a": (f"S1000000-{NONCE}", None), "b": (f"h1000001-{NONCE}", None)},
         "where": {"a": ("w1", None)},
+        "jobs": {"a": (record(locked("a")), record(locked("a"), since_ms=1000))},
         "ready:sales:0": (None, ["b", "a"]),
         "tries": {"a": (None, tries(attempts=1, crashes=1, started_ms=1000, error=why))},
         "totals": {"crashed": (None, "1")},

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.lua.stage import Stage, job, locked, tries
+from tests.lua.stage import Stage, job, locked, record, tries
 
 
 def failed(stage: Stage, *jobs: object, word: str = "retry") -> None:
@@ -20,6 +20,7 @@ def test_it_goes_now_and_its_attempts_go_on(stage: Stage) -> None:
     assert answer == ["retried"]
     assert changed == {
         "scheduled:sales": {"a": (10_000, None)},
+        "jobs": {"a": (record(locked("a"), since_ms=10_000), record(locked("a"), since_ms=1000))},
         "ready:sales:0": (["c"], ["a", "c"]),
         "wake:sales": (None, ["1"]),
     }

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.lua.stage import Stage, job, locked, once, tries
+from tests.lua.stage import Stage, job, locked, once, record, tries
 
 
 def test_a_dead_job(stage: Stage) -> None:
@@ -14,6 +14,7 @@ def test_a_dead_job(stage: Stage) -> None:
     died = tries(attempts=1, died_ms=1000, started_ms=1000, reason="failed", error="ValueError('bad')")
     assert changed == {
         "dead": (["a"], None),
+        "jobs": {"a": (record(locked("a")), record(locked("a"), since_ms=1000))},
         "tries": {"a": (died, None)},
         "errors": {"a": ("at x", None)},
         "ready:sales:0": (["b"], ["a", "b"]),  # behind the others
@@ -125,7 +126,7 @@ def test_one_buried_by_hand_gets_its_place_in_the_list_back(stage: Stage) -> Non
     stage.client.delete(stage.key("wake:sales"))
     answer, changed = stage.did(stage.ops.revive(["a"]))
     assert answer == [("revived", "")]
-    assert set(changed) == {"dead", "tries", "tombs:sales", "wake:sales"}
+    assert set(changed) == {"dead", "jobs", "tries", "tombs:sales", "wake:sales"}
     assert [one.id for one in stage.claim(5)] == ["a", "b"]
 
 

@@ -3,6 +3,7 @@
 import pytest
 
 from rqlite_jobs.answers import QueueSurvey, Survey
+from rqlite_jobs.job import Record
 from tests.lua.stage import Stage, job, locked
 
 
@@ -64,7 +65,7 @@ def test_the_next_job_is_looked_for_behind_tombs(stage: Stage, tombs: int, shown
     stage.enqueue(job("a"))
     stage.run(stage.ops.cancel(ids))
     (queue,) = stage.run(stage.ops.survey()).queues
-    assert (queue.ready, queue.next_enqueued_ms) == (1, shown_ms)
+    assert (queue.ready, queue.waiting_ms) == (1, shown_ms)
 
 
 @pytest.mark.parametrize("key", ["ready:sales:0", "scheduled:sales", "tombs:sales", "running:w1"])
@@ -83,3 +84,50 @@ def test_a_malformed_record_at_the_head(stage: Stage) -> None:
     stage.enqueue(job("a"))
     stage.client.hset(stage.key("jobs"), "a", "mine")
     assert stage.run(stage.ops.survey()).queues == [QueueSurvey("sales", 1, 0, 0, 0)]
+
+
+def waiting_ms(stage: Stage) -> int:
+    (queue,) = stage.run(stage.ops.survey()).queues
+    return queue.waiting_ms
+
+
+@pytest.mark.parametrize("lock", [None, "k"])
+@pytest.mark.parametrize("size", [3, 3000])
+def test_since_when_the_next_job_waits(stage: Stage, lock: str | None, size: int) -> None:
+    payload = "x" * size
+    stage.enqueue(locked("a", lock, payload=payload) if lock else job("a", payload=payload))
+    assert waiting_ms(stage) == 1000
+    for word, delay_ms in (("retry", 700), ("snooze", 800), ("putoff", 900)):
+        claim = stage.claim()[0]
+        due_ms = stage.now_ms + delay_ms
+        stage.settle(word, claim, delay_ms=delay_ms, error="E")
+        assert waiting_ms(stage) == 0
+        stage.now_ms = due_ms + 50
+        stage.run(stage.ops.turn("w1", "n" * 11, ["sales"], [], 0))  # it is due, and taken by nobody
+        assert waiting_ms(stage) == due_ms
+    claim = stage.claim()[0]
+    stage.now_ms += 60
+    stage.settle("back", claim)
+    assert waiting_ms(stage) == due_ms  # it was not begun, or not ended
+    stage.claim(1)
+    stage.now_ms += 70
+    stage.run(stage.ops.recover(3, ["w1"]))
+    assert waiting_ms(stage) == stage.now_ms
+    stage.settle("bury", stage.claim()[0], reason="failed", error="E")
+    stage.now_ms += 80
+    stage.run(stage.ops.revive(["a"]))
+    assert waiting_ms(stage) == stage.now_ms
+    stage.settle("retry", stage.claim()[0], delay_ms=5000, error="E")
+    stage.now_ms += 90
+    stage.run(stage.ops.retry(["a"]))
+    assert waiting_ms(stage) == stage.now_ms
+    found = stage.looked("a")
+    assert (found.record + found.body).endswith(payload.encode())
+    assert Record.read(found.record) is not None
+
+
+def test_a_delayed_job_waits_since_it_was_due(stage: Stage) -> None:
+    stage.enqueue(locked("a", delay_ms=3000, expires_ms=90_000))
+    stage.now_ms = 5000
+    stage.claim(0)
+    assert waiting_ms(stage) == 4000

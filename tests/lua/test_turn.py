@@ -279,6 +279,7 @@ def test_retry(stage: Stage) -> None:
     assert changed == {
         "running:w1": {"a": (f"S{TOKEN}", None)},
         "where": {"a": ("w1", None)},
+        "jobs": {"a": (record(locked("a")), record(locked("a"), since_ms=3300))},
         "scheduled:sales": {"a": (None, 3300)},
         "tries": {"a": (None, tries(attempts=1, started_ms=1000, error="E\0x"))},
         "errors": {"a": (None, "at line 1")},
@@ -359,7 +360,7 @@ def test_the_dead_are_capped_by_age(stage: Stage) -> None:
 def test_snooze(stage: Stage) -> None:
     stage.enqueue(locked("a"))
     _, changed = settled(stage, Settlement("snooze", "a", stage.claim()[0].token, 700))
-    assert set(changed) == {"running:w1", "where", "scheduled:sales"}
+    assert set(changed) == {"running:w1", "where", "jobs", "scheduled:sales"}
     assert changed["scheduled:sales"] == {"a": (None, 1700)}
 
 
@@ -369,7 +370,7 @@ def test_putoff_counts_itself_only(stage: Stage) -> None:
         claim = stage.claim()[0]
         assert claim.putoffs == number - 1
         _, changed = settled(stage, Settlement("putoff", "a", claim.token, 1000))
-        assert set(changed) == {"running:w1", "scheduled:sales", "tries"}
+        assert set(changed) == {"running:w1", "jobs", "scheduled:sales", "tries"}
         assert changed["tries"]["a"][1] == tries(putoffs=number)
         stage.now_ms += 1000
 

@@ -97,6 +97,8 @@ class Ends(State):
             self.bury_unsound(job)
         else:
             self.note("give back: crashed" if crashed else "give back: uncounted")
+            if crashed:
+                job.since_ms = self.now_ms
             self.put_first(job)
 
     def give_back_all(self, worker: str, limit: int, *, crashed: bool) -> int:

@@ -38,7 +38,10 @@ class Trouble:
 
 @dataclass(slots=True)
 class Job:
-    """A stored job. `trouble` and `traceback` are None until something is written there; `expires_ms` 0: never."""
+    """A stored job. `trouble` and `traceback` are None until something is written there; `expires_ms` 0: never.
+
+    `since_ms`: since when it waits, if that is not since its enqueue; 0: it is.
+    """
 
     id: str
     queue: str
@@ -47,6 +50,7 @@ class Job:
     enqueued_ms: int
     state: str
     due_ms: int = 0
+    since_ms: int = 0
     worker: str = ""
     token: str = ""
     to_start: bool = False

@@ -75,7 +75,10 @@ MUTANTS: dict[str, tuple[Profile, Change]] = {
     ),
     "a revived job expires again": (
         SMALL,
-        Change("if header.expires_ms then\n    local tags", "if false then\n    local tags"),
+        Change(
+            "clock.text(header.ttl_ms), '',",
+            "clock.text(header.ttl_ms), header.expires_ms and clock.text(header.expires_ms) or '',",
+        ),
     ),
     "a paused queue is served": (
         SMALL,

@@ -93,6 +93,7 @@ class Operators(Ends):
                 self.note("revive: has its lock still")
         (self.dead if id in self.dead else self.rejected).remove(id)
         job.trouble = job.traceback = None
+        job.since_ms = self.now_ms
         if job.expires_ms:
             self.note("revive: expires no more")
             job.expires_ms = 0
@@ -122,6 +123,7 @@ class Operators(Ends):
         self.note("retry: scheduled")
         # It ran from this very queue: no entry of it can lie there still.
         assert id not in self.tombs.get(job.queue, ())
+        job.since_ms = self.now_ms
         self.line_up(job)
         return "retried"
 

@@ -68,6 +68,8 @@ def record(job: Job) -> bytes:
             tags += f"t{job.lock.ttl_ms}\0"
     if job.expires_ms:
         tags += f"x{job.expires_ms}\0"
+    if job.since_ms:
+        tags += f"d{job.since_ms}\0"
     head = f"1\0{job.queue}\0{0}\0{job.enqueued_ms}\0{tags}\0"
     return head.encode() + (job.payload if len(job.payload) <= 2048 else b"")
 

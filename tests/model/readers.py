@@ -26,9 +26,9 @@ def survey(state: State) -> Survey:
 def _queue(state: State, queue: str) -> QueueSurvey:
     waiting = [id for id in state.ready.get(queue, ()) if id not in state.tombs.get(queue, ())]
     due = state.scheduled(queue)
-    next_enqueued_ms = state.jobs[waiting[0]].enqueued_ms if waiting else 0
+    waiting_ms = (state.jobs[waiting[0]].since_ms or state.jobs[waiting[0]].enqueued_ms) if waiting else 0
     next_due_ms = due[0].due_ms if due else 0
-    return QueueSurvey(queue, len(waiting), len(due), next_enqueued_ms, next_due_ms, state.pause_of(queue))
+    return QueueSurvey(queue, len(waiting), len(due), waiting_ms, next_due_ms, state.pause_of(queue))
 
 
 def held_keys(state: State) -> list[str]:

@@ -99,7 +99,7 @@ class State:
         before = self.scheduled(job.queue)
         if not before or due_ms < before[0].due_ms:
             self.wake(job.queue)
-        job.state, job.due_ms = "scheduled", due_ms
+        job.state, job.due_ms, job.since_ms = "scheduled", due_ms, due_ms
 
     def unbury(self, job: Job) -> bool:
         """Give a job the place of its id, if one lies in the list of its queue under a tomb."""
