@@ -3,8 +3,8 @@
 -- Answers {now_ms, count, position, {key, mode, until_ms, holder_id, holder's state, left_ms} ...}: `count` is the
 -- number of locks held by their time or their job; `position` is from where a page goes on behind this one, '' at the
 -- end; left_ms is -1 where the key has no TTL. A lock not held has the mode ''.
--- A position is '<left> <until_ms> <lock key>', behind which it goes on; `left` is how many there were at the first
--- page less those looked at since, so that a last page comes however fast locks are taken.
+-- A position is '<left> <until_ms> <lock key>', behind which it goes on; `left` is how many are looked at at most from
+-- there on, so that a last page comes however fast locks are taken.
 local jobs_key         = KEYS[1]  -- hash    id -> record
 local tries_key        = KEYS[2]  -- hash    id -> what went wrong so far
 local where_key        = KEYS[3]  -- hash    id -> worker, of running jobs with a lock
@@ -31,7 +31,7 @@ local keys, behind = {}, ''
 for i = named_at, #named do keys[#keys + 1] = named[i] end
 if #keys == 0 then
   local left, score, last = string.match(position, '^(%d+) (%S+) (.*)$')
-  left = tonumber(left) or count
+  left = tonumber(left) or seek.room(count)
   local start = redis.call('ZCOUNT', locks_key, '-inf', clock.text(clock.now_ms))
   if tonumber(score) then start = math.max(start, seek.behind(locks_key, score, last)) end
   local part = redis.call('ZRANGE', locks_key, start, start + limit, 'WITHSCORES')

@@ -6,12 +6,13 @@
 --   ready, scheduled   of `queue`, the next to run first
 --   running            of all workers, by id
 --   dead, rejected, done   the newest first
--- A position is '<left> <where>'. `left` is how many there were at the first page less those looked at since: it ends
--- the last page even where new ones come faster than pages are read. `where` depends on the place:
+-- A position is '<left> <where>'. `left` is how many are looked at at most from there on: so a last page comes even
+-- where new ones come faster than pages are read. Where they may come in between it begins with room for them.
+-- `where` depends on the place:
 --   ready              how many are passed, and the id of the last of them: found again although others were claimed
 --   scheduled          score and id
 --   running            id
---   dead, rejected, done   nothing: `left` is counted from the oldest, to which nothing is added
+--   dead, rejected, done   nothing: `left` is the place, counted from the oldest, to which nothing is added
 local jobs_key         = KEYS[1]  -- hash    id -> record
 local bodies_key       = KEYS[2]  -- hash    id -> payload over 2 KiB
 local tries_key        = KEYS[3]  -- hash    id -> what went wrong so far
@@ -58,7 +59,7 @@ end
 --- By due time.
 local function scheduled()
   local key = scheduled_prefix .. queue
-  left = left or redis.call('ZCARD', key)
+  left = left or seek.room(redis.call('ZCARD', key))
   local score, last = string.match(where, '^(%S+) (.*)$')
   local start = tonumber(score) and seek.behind(key, score, last) or 0
   local part, ids, marks = redis.call('ZRANGE', key, start, start + limit, 'WITHSCORES'), {}, {}
@@ -102,7 +103,7 @@ local function running()
       end
     end
   end
-  left = left or count
+  left = left or seek.room(count)
   table.sort(ids)
   for i = 1, #ids do marks[i] = ids[i] end
   return ids, marks, #ids > limit

@@ -1,6 +1,12 @@
 --- Finding where to go on in a sorted set, behind an entry that may have left it.
 -- Expects: nothing.
-local seek = {}
+local seek = {room_least = 1000}
+
+--- How many entries a listing looks at at most, of a place that has `count` when it begins: as many as are there, and
+-- as many again that come in between meanwhile.
+function seek.room(count)
+  return 2 * count + seek.room_least
+end
 
 --- Does text `a` come before text `b`, byte by byte? (How Lua itself compares depends on the server's locale.)
 local function before(a, b)

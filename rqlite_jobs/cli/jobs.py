@@ -24,8 +24,8 @@ from rqlite_jobs.cli.listing import (
 )
 from rqlite_jobs.cli.tables import Column, facts
 from rqlite_jobs.cli.target import Target, resolve
-from rqlite_jobs.cli.text import say_json
-from rqlite_jobs.cli.times import lasted, moment
+from rqlite_jobs.cli.text import remark, say, say_json
+from rqlite_jobs.cli.times import lasted, moment, until
 from rqlite_jobs.cli.which import do_to, which_options
 from rqlite_jobs.inspector import call_text, to_json
 from rqlite_jobs.job import Job
@@ -85,6 +85,26 @@ def show(chosen: Chosen, ids: tuple[str, ...]) -> None:
     """Show jobs."""
     target = resolve(chosen)
     show_jobs(target, chosen, read_ids(ids))
+
+
+@command.command(
+    help="Say why a job is where it is, and what would make it go on."
+    + example("rqj jobs why 0VJ1Zq8W00k3Xb7T9aQd")
+)
+@click.argument("id", metavar="ID")
+@reader_options
+@chosen
+def why(chosen: Chosen, id: str) -> None:
+    """Say why a job is where it is."""
+    target = resolve(chosen)
+    reason = target.inspect.why(id)
+    if chosen.json:
+        say_json({"namespace": target.app.namespace, **to_json(reason)})
+        return
+    end = f"; {until(reason.until, reason.now)}" if reason.until else ""
+    say(f"{reason.id} is {reason.state}: {reason.text}{end}.")
+    if reason.hint:
+        remark(reason.hint)
 
 
 @command.command(

@@ -5,6 +5,7 @@ from rqlite_jobs.inspector.document import to_json
 from rqlite_jobs.inspector.jobs import call_text, job_of
 from rqlite_jobs.inspector.reader import Inspector
 from rqlite_jobs.inspector.rows import HistoryRow, LockRow, Page, PauseRow, QueueRow, Stats, WorkerRow
+from rqlite_jobs.inspector.why import Reason
 
 __all__ = [
     "ChangeRow",
@@ -14,6 +15,7 @@ __all__ = [
     "Page",
     "PauseRow",
     "QueueRow",
+    "Reason",
     "Stats",
     "WorkerRow",
     "call_text",

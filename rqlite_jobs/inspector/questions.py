@@ -51,11 +51,7 @@ def job(app: Home, ops: Operations, id: str) -> Steps[Job[Any]]:
     """One job, whole."""
     (found,) = yield ops.look([id])
     if found.state == "unknown":
-        raise JobNotFound(
-            f"no job has the id {shown(id)}.",
-            hint="It was never enqueued in this namespace, or it has left the history of finished jobs.",
-            job_id=id,
-        )
+        raise not_found(id)
     return job_of(app, found)
 
 
@@ -240,6 +236,15 @@ def _with_payloads(ops: Operations, found: Sequence[Snapshot], wanted: Filter) -
         again: list[Snapshot] = yield ops.look(apart[at : at + _LOOK_MAX])
         whole |= {snapshot.id: snapshot for snapshot in again if snapshot.record}
     return [whole.get(snapshot.id, snapshot) for snapshot in found]
+
+
+def not_found(id: str) -> JobNotFound:
+    """The error about a job that is not known."""
+    return JobNotFound(
+        f"no job has the id {shown(id)}.",
+        hint="It was never enqueued in this namespace, or it has left the history of finished jobs.",
+        job_id=id,
+    )
 
 
 def check_limit(limit: int) -> None:

@@ -10,6 +10,7 @@ from rqlite_jobs.inspector.filter import Filter, check_arg
 from rqlite_jobs.inspector.jobs import Home
 from rqlite_jobs.inspector.questions import Steps
 from rqlite_jobs.inspector.rows import HistoryRow, LockRow, Page, QueueRow, Stats, WorkerRow
+from rqlite_jobs.inspector.why import Reason, why
 from rqlite_jobs.job import Job
 from rqlite_jobs.operations import Call, Operations
 
@@ -66,6 +67,20 @@ class Inspector:
     async def alook(self, ids: Sequence[str], /) -> tuple[Job[Any], ...]:
         """Read jobs by id: `look` for async code."""
         return await self._arun(questions.look(self._app, self._ops, ids))
+
+    def why(self, id: str, /) -> Reason:
+        """Say why a job is where it is, and what would make it go on.
+
+        Raises:
+            JobNotFound: no job of this id is known.
+
+        Cost: three trips, so of three instants close to each other.
+        """
+        return self._run(why(self._app, self._ops, id))
+
+    async def awhy(self, id: str, /) -> Reason:
+        """Say why a job is where it is: `why` for async code."""
+        return await self._arun(why(self._app, self._ops, id))
 
     def jobs(
         self,

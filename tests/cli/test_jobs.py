@@ -81,6 +81,22 @@ def test_filters_on_payloads(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> Non
     assert shop.json("dead", "delete", "-y", "--arg", "text=25", "--error", "bad")["count"] == 1
 
 
+def test_why(shop: Shop) -> None:
+    waiting, later = (
+        shop.enqueue("crunch_sales", 1),
+        shop.app.handler("anything").options(delay="10m").enqueue().id,
+    )
+    result = shop.rqj("jobs", "why", waiting)
+    assert (result.exit_code, result.stdout) == (0, f"{waiting} is ready: no worker runs.\n")
+    assert result.stderr == "Start one: rqj worker\n"
+    assert (
+        shop.ok("jobs", "why", later)
+        == f"{later} is scheduled: it waits for the time it was given; in 10m.\n"
+    )
+    assert shop.json("jobs", "why", waiting)["word"] == "no_worker"
+    assert shop.rqj("jobs", "why", "nobody").exit_code == 3
+
+
 @pytest.mark.parametrize(
     "words", [("--arg", "x"), ("--arg", "x:=y"), ("--arg", "x=1", "--arg", "x=2"), ("--arg", "a.b=1")]
 )

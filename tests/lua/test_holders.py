@@ -64,16 +64,18 @@ def test_locks_let_go_between_pages_hide_no_other(stage: Stage) -> None:
 
 
 def test_the_last_page_comes_though_new_ones_are_taken_all_the_time(stage: Stage) -> None:
-    stage.enqueue(*(locked(f"{n:03}", f"k{n:03}") for n in range(9)))
+    stage.enqueue(*(locked(f"{n:03}", f"k{n:03}") for n in range(109)))
     taken = 0
 
     def take(of: list[str]) -> None:
         nonlocal taken
-        for _ in range(5):
+        for _ in range(150):
             taken += 1
-            stage.enqueue(locked(f"new{taken}", f"l{taken:03}"))
+            stage.enqueue(locked(f"new{taken}", f"l{taken:05}"))
 
-    assert pages(stage, 2, take) == [f"k{n:03}" for n in range(9)]
+    found = pages(stage, 100, take)
+    assert found[:109] == [f"k{n:03}" for n in range(109)]
+    assert len(found) == len(set(found)) == 2 * 109 + 1000
 
 
 def test_time_that_is_over_between_pages(stage: Stage) -> None:

@@ -4,6 +4,18 @@ from tests.model.mutation import Change
 from tests.model.profiles import NOTHING_KEPT, SMALL, TIGHT, Profile
 
 MUTANTS: dict[str, tuple[Profile, Change]] = {
+    "a new minute is not begun": (SMALL, Change("if not totals.rolled then totals.roll() end", "")),
+    "a new minute begins with what it has counted": (
+        SMALL,
+        Change(
+            "  if not totals.rolled then totals.roll() end\n  redis.call('HINCRBY', totals_key, counter, count)",
+            "  redis.call('HINCRBY', totals_key, counter, count)\n  if not totals.rolled then totals.roll() end",
+        ),
+    ),
+    "a job that comes back waits since its enqueue": (
+        SMALL,
+        Change("redis.call('HSET', jobs_key, id, record.since(text, header, clock.text(due_ms)))", ""),
+    ),
     "the lock of a finished job is not let go": (
         SMALL,
         Change("lock.free(held)\n  done.add", "done.add"),

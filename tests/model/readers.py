@@ -6,6 +6,9 @@ from tests.model.facts import Job, Trouble
 from tests.model.picture import record
 from tests.model.state import State
 
+ROOM_LEAST = 1000
+"""How many more than twice those that are there a listing looks at."""
+
 
 def survey(state: State) -> Survey:
     """All numbers."""
@@ -81,6 +84,8 @@ def position(state: State, place: str, queue: str, passed: int) -> bytes:
     """The position behind `passed` jobs; empty at the end, and at the beginning."""
     line = _line(state, place, queue)
     left, last = len(line) - passed, line[passed - 1] if 0 < passed < len(line) else ""
+    if place == "scheduled":
+        left += len(line) + ROOM_LEAST
     if not last:
         return b""
     mark = f"{passed} {last}" if place == "ready" else ""
@@ -117,7 +122,7 @@ def lock_position(state: State, passed: int) -> bytes:
     if not 0 < passed < len(held):
         return b""
     key = held[passed - 1]
-    return f"{len(held) - passed} {state.locks[key].until_ms or 'inf'} {key}".encode()
+    return f"{2 * len(held) + ROOM_LEAST - passed} {state.locks[key].until_ms or 'inf'} {key}".encode()
 
 
 def _lock(state: State, key: str, held: bool) -> LockEntry:

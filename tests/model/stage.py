@@ -139,7 +139,7 @@ class Stage:
         """Compare the whole keyspace with the model, and hold it to the laws."""
         self._found = found = world(self.client, self.keys)
         kept = {key: found.pop(key) for key in list(found) if key.startswith("lane:")}
-        self.history.check(found, self.model.now_ms)
+        faults = self.history.check(found, self.model.now_ms)
         self._check_lines(found)
         different = changes(picture(self.model), found)
         agree(not different, f"each (model, scripts): {different}")
@@ -149,7 +149,7 @@ class Stage:
             same = same_lane(read_lane(kept[lane], value[0]), value)
             agree(same, f"{lane} keeps {kept[lane]}, the model {value}")
         survey = self.read(self.ops.survey(), readers.survey(self.model))
-        faults = [*broken(found), *unbalanced(survey), *self.waiters.faults(found, self.model.now_ms)]
+        faults += [*broken(found), *unbalanced(survey), *self.waiters.faults(found, self.model.now_ms)]
         agree(not faults, "\n".join(faults))
 
     def read(self, call: Call[T], said: T) -> T:

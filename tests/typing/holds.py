@@ -1,6 +1,6 @@
 """What type checkers must accept, and which types they must find: the signatures that users meet."""
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, assert_type
 
@@ -22,7 +22,7 @@ from rqlite_jobs import (
     until_executed,
     until_expired,
 )
-from rqlite_jobs.inspector import ChangeRow, HistoryRow, Page
+from rqlite_jobs.inspector import ChangeRow, HistoryRow, Page, Reason
 from rqlite_jobs.testing import FrozenClock, adrain, assert_enqueued, assert_not_enqueued, drain, isolated
 from rqlite_jobs.testing.plugin import Isolate
 
@@ -198,11 +198,18 @@ async def control_it() -> None:
 # Inspection.
 
 assert_type(app.inspect.history("day", last=7), Page[HistoryRow])
+assert_type(app.inspect.jobs("dead", tag="night", arg={"book_id": 42}, text="ada"), Page[Job[Any]])
+assert_type(app.inspect.jobs().looked, int | None)
+assert_type(app.inspect.why("x"), Reason)
+assert_type(app.inspect.why("x").until, datetime | None)
+assert_type(app.inspect.stats().waiting_since, Mapping[str, datetime])
 assert_type([row.done for row in app.inspect.history()], list[int])
 
 
 async def inspect_it() -> None:
     assert_type(await app.inspect.ahistory(), Page[HistoryRow])
+    assert_type(await app.inspect.ajobs(arg={"book_id": 42}), Page[Job[Any]])
+    assert_type(await app.inspect.awhy("x"), Reason)
 
 
 # The handle.
