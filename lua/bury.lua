@@ -36,6 +36,7 @@ local by               = ARGV[9]            -- who asks, for those who wonder
 local ids, ids_at      = ARGV, 10           -- from here on the ids
 local WHY_MAX = 200                         -- bytes of the reason that the changelog has
 --- @include lib/lane.lua
+--- @include lib/intact.lua
 --- @include lib/clock.lua
 --- @include lib/batch.lua
 --- @include lib/record.lua
@@ -51,6 +52,8 @@ local WHY_MAX = 200                         -- bytes of the reason that the chan
 
 local kept = lane.recall()
 if kept then return cjson.decode(kept) end
+intact.check({jobs_key, bodies_key, tries_key, errors_key, where_key, ends_key, gone_key, totals_key}, {dead_key},
+  {workers_key, fallen_key, locks_key})
 
 local answers, buried = {}, {}
 for i = ids_at, #ids do

@@ -33,6 +33,7 @@ local changelog_max    = ARGV[6]            -- how many lines of the changelog a
 local by               = ARGV[7]            -- who asks, for those who wonder
 local ids, ids_at      = ARGV, 8            -- from here on the ids
 --- @include lib/lane.lua
+--- @include lib/intact.lua
 --- @include lib/clock.lua
 --- @include lib/batch.lua
 --- @include lib/record.lua
@@ -49,8 +50,9 @@ local ids, ids_at      = ARGV, 8            -- from here on the ids
 
 local kept = lane.recall()
 if kept then return cjson.decode(kept) end
+intact.check({jobs_key, bodies_key, tries_key, errors_key, where_key, ends_key, gone_key, totals_key}, {left_key},
+  {workers_key, fallen_key, locks_key})
 
-gone.check()
 local answers, out, headers, seen = {}, {}, {}, {}
 for i = ids_at, #ids do
   local id = ids[i]

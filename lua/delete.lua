@@ -36,6 +36,7 @@ local changelog_max    = ARGV[5]            -- how many lines of the changelog a
 local by               = ARGV[6]            -- who asks, for those who wonder
 local ids, ids_at      = ARGV, 7            -- from here on the ids
 --- @include lib/lane.lua
+--- @include lib/intact.lua
 --- @include lib/clock.lua
 --- @include lib/batch.lua
 --- @include lib/record.lua
@@ -52,6 +53,8 @@ local ids, ids_at      = ARGV, 7            -- from here on the ids
 
 local kept = lane.recall()
 if kept then return cjson.decode(kept) end
+intact.check({jobs_key, bodies_key, tries_key, errors_key, where_key, ends_key, gone_key, results_key, totals_key},
+  {dead_key, rejected_key, done_key}, {workers_key, fallen_key, locks_key, kept_key})
 
 local answers, deleted = {}, {}
 for i = ids_at, #ids do

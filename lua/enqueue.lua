@@ -72,6 +72,7 @@ local now_text = clock.text(clock.now_ms)
 
 --- What only jobs with a lock, an id of their own or an end need, made only where there are some.
 local function rarely()
+  --- @include lib/intact.lua
   --- @include lib/tries.lua
   --- @include lib/place.lua
   --- @include lib/lock.lua
@@ -146,8 +147,9 @@ local function rarely()
     for i = 1, #plans do
       rejects, words = rejects or plans[i].reject, words or items[items_at + (i - 1) * ITEM + 9] == '1'
     end
-    if rejects then dead.check(rejected_key) end
-    if words then gone.check() end
+    intact.check({totals_key, queues_key}, {}, {locks_key})
+    if rejects then intact.check({tries_key}, {rejected_key}, {}) end
+    if words then intact.check({bodies_key, tries_key, errors_key, gone_key}, {left_key}, {}) end
     for i = 1, #plans do
       local at, plan = items_at + (i - 1) * ITEM, plans[i]
       local one = lapsed[next_lapsed]

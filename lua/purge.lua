@@ -25,6 +25,7 @@ local limit            = tonumber(ARGV[6])  -- at most 1,000
 local changelog_max    = ARGV[7]            -- how many lines of the changelog are kept
 local by               = ARGV[8]            -- who asks, for those who wonder
 --- @include lib/lane.lua
+--- @include lib/intact.lua
 --- @include lib/clock.lua
 --- @include lib/batch.lua
 --- @include lib/record.lua
@@ -37,6 +38,7 @@ local by               = ARGV[8]            -- who asks, for those who wonder
 
 local kept = lane.recall()
 if kept then return cjson.decode(kept) end
+intact.check({jobs_key, bodies_key, tries_key, errors_key, totals_key}, {}, {locks_key})
 
 local list_key, tombs_key = ready_prefix .. queue .. ':0', tombs_prefix .. queue
 local scheduled_key = scheduled_prefix .. queue

@@ -24,6 +24,7 @@ local changelog_max    = ARGV[6]            -- how many lines of the changelog a
 local by               = ARGV[7]            -- who asks, for those who wonder
 local named, named_at  = ARGV, 8            -- from here on lock keys
 --- @include lib/lane.lua
+--- @include lib/intact.lua
 --- @include lib/clock.lua
 --- @include lib/batch.lua
 --- @include lib/record.lua
@@ -35,6 +36,7 @@ local named, named_at  = ARGV, 8            -- from here on lock keys
 
 local kept = lane.recall()
 if kept then return cjson.decode(kept) end
+intact.check({jobs_key, tries_key, where_key, ends_key, gone_key}, {}, {workers_key, fallen_key, locks_key})
 
 local freed = {}
 local ALIVE = {ready = true, scheduled = true, running = true, parked = true}

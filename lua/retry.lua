@@ -26,6 +26,7 @@ local changelog_max    = ARGV[5]            -- how many lines of the changelog a
 local by               = ARGV[6]            -- who asks, for those who wonder
 local ids, ids_at      = ARGV, 7            -- from here on the ids
 --- @include lib/lane.lua
+--- @include lib/intact.lua
 --- @include lib/clock.lua
 --- @include lib/batch.lua
 --- @include lib/record.lua
@@ -37,6 +38,7 @@ local ids, ids_at      = ARGV, 7            -- from here on the ids
 
 local kept = lane.recall()
 if kept then return cjson.decode(kept) end
+intact.check({jobs_key, tries_key, where_key, ends_key, gone_key}, {}, {workers_key, fallen_key})
 
 --- Does this job go now? Its word.
 local function go(id)

@@ -40,6 +40,7 @@ local changelog_max    = ARGV[6]            -- how many lines of the changelog a
 local by               = ARGV[7]            -- who asks, for those who wonder
 local ids, ids_at      = ARGV, 8            -- from here on the ids
 --- @include lib/lane.lua
+--- @include lib/intact.lua
 --- @include lib/clock.lua
 --- @include lib/batch.lua
 --- @include lib/record.lua
@@ -60,6 +61,8 @@ local ids, ids_at      = ARGV, 8            -- from here on the ids
 
 local kept = lane.recall()
 if kept then return cjson.decode(kept) end
+intact.check({jobs_key, bodies_key, tries_key, errors_key, where_key, ends_key, gone_key, totals_key},
+  {dead_key, rejected_key, left_key}, {workers_key, fallen_key, locks_key})
 
 local revived, took = {}, {}
 
@@ -74,7 +77,6 @@ local function revive(id)
   if header.mode then
     local other, other_state, other_header, mode, former = holder.of(redis.pcall('GET', lock_prefix .. header.key))
     if other and other ~= id and expiry.is(other_state, other_header) then
-      gone.check()
       expiry.out(other, other_state, other_header)
       if mode ~= 'e' then other = nil end -- else time alone decides about its lock
     end

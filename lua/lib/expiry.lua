@@ -10,7 +10,7 @@ function expiry.is(state, header)
   return WAITING[state] and header.expires_ms and header.expires_ms <= clock.now_ms and waiting.sound(state, header)
 end
 
---- End it where it waits. `gone.check` was asked before.
+--- End it where it waits. The keys that this writes were asked for their type before.
 function expiry.out(id, state, header)
   waiting.take_out(id, state, header)
   removal.jobs({id}, {header}, 'expired')

@@ -2,13 +2,6 @@
 -- Expects: gone_key, left_key, gone_max, and lib/batch.
 local gone = {}
 
---- Stop the script here if somebody else's key of another type stands in their place: asked before the first write for
--- a job that such a word is about, which would else be half done.
-function gone.check()
-  redis.call('HLEN', gone_key)
-  redis.call('LLEN', left_key)
-end
-
 --- Keep a word about ids that are gone; it stays readable for the last `gone_max` of them. (At most 1,000 more than
 -- came are dropped: a bound that was lowered must not make one script endless.)
 function gone.tell(ids, word)
