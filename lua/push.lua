@@ -37,7 +37,7 @@ local wake_key = wake_prefix .. queue
 if redis.pcall('LLEN', wake_key) == 0 then redis.call('LPUSH', wake_key, '1') end
 if length == 1 then redis.call('HSETNX', queues_key, queue, '0') end -- else others wait there: it is known
 -- Its lane knows when it last stored a job: in the same minute, the counters have begun it. (To ask them costs more.)
-if math.floor((tonumber(lane.before) or 0) / 60000) < math.floor(clock.now_ms / 60000) then
+if (tonumber(lane.before) or 0) < clock.now_ms - clock.now_ms % 60000 then
   --- @include lib/totals.lua
   totals.roll()
 end

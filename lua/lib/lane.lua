@@ -2,7 +2,7 @@
 -- A lane is one outstanding request of a producer; the nonce is the request's own 64 random bits.
 -- Expects: lane_prefix, lane_name, nonce.
 -- `lane.before` is the text kept for the request before this one, '' if none is.
-local lane = {keep_s = 120, before = ''}
+local lane = {keep_s = 120, before = '', recall = false, keep = false} -- at once, as in lib/clock
 
 --- The text kept for this very request, or nil if it is new.
 function lane.recall()
