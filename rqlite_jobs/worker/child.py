@@ -170,11 +170,12 @@ class Child:
         return Turn(self._app.operations, self._holdings, self.heart, self._app.caller.nonce)
 
     def _flush(self) -> bool:
+        sent_s = self._outage.now_s
         try:
             self._flush_turn.answered(self._call(self._flush_turn.ask(0)))
         except Exception as error:
             self._flush_turn.unanswered()
-            self._outage.failed(error)
+            self._outage.failed(error, sent_s)
             return False
         return True
 

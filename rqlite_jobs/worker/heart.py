@@ -145,11 +145,12 @@ class Heart:
             self._owed = not self.flush()
         now_s = self._clock()
         if now_s >= self._next_beat_s:
+            sent_s = self._outage.now_s
             try:
                 self._beat(now_s)
             except Exception as error:
                 # Whatever it is, the heart must not stop: its lease carries running jobs.
-                self._outage.failed(error)
+                self._outage.failed(error, sent_s)
                 # Never longer than a beat: a server that is back gives every worker one lease to be heard of again.
                 pause_s = min(self._outage.pause_s(self._failures), self._settings.beat_ms / 1000)
                 self._next_beat_s = self._clock() + pause_s

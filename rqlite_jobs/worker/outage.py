@@ -30,6 +30,7 @@ class Outage:
         self._clock = clock
         self._guard = threading.Lock()
         self._since_s: float | None = None
+        self._over_s = float("-inf")
         self._deaf = False
 
     @property
@@ -37,10 +38,21 @@ class Outage:
         """Was the last request not answered?"""
         return self._since_s is not None
 
-    def failed(self, error: BaseException) -> None:
-        """A request failed; the first of a row is logged."""
+    @property
+    def now_s(self) -> float:
+        """The time by which `failed` is told when a request was sent."""
+        return self._clock()
+
+    def failed(self, error: BaseException, sent_s: float | None = None) -> None:
+        """A request failed; the first of a row is logged.
+
+        Args:
+            error: how.
+            sent_s: when it was sent; None: just now. One that was sent before the server answered again, to the server
+                as it was, is no news of another outage.
+        """
         with self._guard:
-            if self._since_s is not None:
+            if self._since_s is not None or (sent_s is not None and sent_s <= self._over_s):
                 return
             self._since_s = self._clock()
         log.error("%s Trying again until it answers.", str(error).partition("\n")[0])
@@ -68,6 +80,7 @@ class Outage:
             return
         with self._guard:
             since_s, self._since_s = self._since_s, None
+            self._over_s = self._clock()
         if since_s is not None:
             log.warning("the server answers again, after %s.", to_text(int((self._clock() - since_s) * 1000)))
 

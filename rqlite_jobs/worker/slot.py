@@ -103,11 +103,12 @@ class Slot:
             return self._wait_for_heart()
         hand_max = self._holdings.hand_room() if claims_wanted else 0
         call = self._turn.ask(1 if claims_wanted else 0, hand_max, claims_wanted and self._last_idle())
+        sent_s = self._outage.now_s
         try:
             turned = self._call(call)
         except Exception as error:  # away, read-only, a script that failed: nothing of it may end a slot
             self._turn.unanswered()
-            self._outage.failed(error)
+            self._outage.failed(error, sent_s)
             self._failures += 1
             return self._outage.pause_s(self._failures - 1)
         self._outage.over()

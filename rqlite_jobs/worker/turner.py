@@ -117,11 +117,12 @@ class Turner:
         if not free and not heard and not self._unsettled:
             return LOOK_S
         call = self._turn.ask(free, last_idle=free > 0)
+        sent_s = self._outage.now_s
         try:
             turned = await self._call(call)
         except Exception as error:  # away, read-only, a script that failed: nothing of it may end the loop
             self._turn.unanswered()
-            self._outage.failed(error)
+            self._outage.failed(error, sent_s)
             self._failures += 1
             return self._outage.pause_s(self._failures - 1)
         self._outage.over()

@@ -101,6 +101,23 @@ def test_an_outage_is_told_when_it_begins_and_when_it_is_over(caplog: pytest.Log
     assert len(caplog.messages) == 3
 
 
+def test_what_was_sent_before_the_server_was_back_is_no_second_outage(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    clock = Clock()
+    outage = Outage(random.Random(1), clock)
+    sent_s = outage.now_s
+    outage.failed(OSError("gone"))
+    clock.now_s += 1
+    outage.over()
+    clock.now_s += 1
+    outage.failed(OSError("it was asked long ago"), sent_s)
+    assert not outage.lasts
+    assert len(caplog.messages) == 2
+    outage.failed(OSError("gone again"), outage.now_s)
+    assert outage.lasts
+
+
 def test_pauses_double_up_to_the_longest_and_differ() -> None:
     outage = Outage(random.Random(1))
     first, longest = PAUSE_S
