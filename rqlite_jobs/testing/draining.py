@@ -155,7 +155,7 @@ class _Executor(Executor):
 class _Loud(Outage):
     """An outage in a test is an error of the test, not something to wait for."""
 
-    def failed(self, error: BaseException) -> None:
+    def failed(self, error: BaseException, sent_s: float | None = None) -> None:
         """Raise it."""
         raise error
 
