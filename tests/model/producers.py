@@ -16,8 +16,11 @@ from tests.model.state import Refused
 
 @dataclass(slots=True)
 class _Batch:
-    """The ids that were stored so far, and those that expired, and the jobs whose place is still to be taken."""
+    """Of one request: the words there were before it, for all is decided before anything is written; the ids that it
+    stored so far, and those that it ended; the jobs whose place is still to be taken.
+    """
 
+    words: dict[str, str]
     stored: set[str] = field(default_factory=set)
     expired: set[str] = field(default_factory=set)
     behind: list[Job] = field(default_factory=list)
@@ -33,7 +36,7 @@ class Producers(Ends):
         if any(new.id in self.jobs and not new.own_id for new in news):
             self.note("enqueue: refused, the id exists")
             raise Refused("exists already")
-        batch = _Batch()
+        batch = _Batch(dict(self.gone))
         answers = [self._enqueue_one(new, batch) for new in news]
         for job in batch.behind:
             self.line_up(job)
@@ -94,8 +97,9 @@ class Producers(Ends):
             batch.expired.add(holder)
             if mode != "until_expired":
                 return None, ""
-        gone = holder in batch.expired and holder not in batch.stored
-        return holder, "expired" if gone else self.place_of(holder)
+        if holder in self.jobs:
+            return holder, self.jobs[holder].state
+        return holder, "expired" if holder in batch.expired else batch.words.get(holder, "unknown")
 
     def _store(self, new: NewJob, batch: _Batch) -> Job:
         expires_ms = self.now_ms + new.expires_ms if new.expires_ms is not None else 0
