@@ -32,6 +32,7 @@ local answers_prefix   = KEYS[22] -- lists   .. process: ends of jobs that it wa
 local kept_key         = KEYS[23] -- zset    finished ids with a result_ttl, by its end
 local ends_key         = KEYS[24] -- hash    id -> how a finished job ended
 local results_key      = KEYS[25] -- hash    id -> result
+local progress_key     = KEYS[26] -- hash    id -> how far it is, while it runs
 local asked_ms         = tonumber(ARGV[1])  -- -1: ask the server
 local worker           = ARGV[2]            -- who asks
 local lease_ms         = tonumber(ARGV[3])  -- how long its lease is, from now
@@ -53,6 +54,7 @@ local SWEEP_MAX = 100                       -- locks, and results, dropped a cal
 --- @include lib/totals.lua
 --- @include lib/job.lua
 --- @include lib/waiters.lua
+--- @include lib/progress.lua
 --- @include lib/ends.lua
 --- @include lib/kept.lua
 --- @include lib/dead.lua

@@ -21,6 +21,7 @@ local lock_prefix      = KEYS[16] -- strings .. lock key: holder
 local history_prefix   = KEYS[17] -- hashes  .. unit:number: the counters when a minute or day began
 local waiters_key      = KEYS[18] -- hash    id -> answer lists of those who wait for its end
 local answers_prefix   = KEYS[19] -- lists   .. process: ends of jobs that it waits for
+local progress_key     = KEYS[20] -- hash    id -> how far it is, while it runs
 local asked_ms         = tonumber(ARGV[1])  -- -1: ask the server
 local worker           = ARGV[2]            -- who asks
 local max_crashes      = tonumber(ARGV[3])  -- after so many a job is buried
@@ -38,6 +39,7 @@ local queues, queues_at = ARGV, 7           -- from here on the queues it served
 --- @include lib/totals.lua
 --- @include lib/job.lua
 --- @include lib/waiters.lua
+--- @include lib/progress.lua
 --- @include lib/dead.lua
 --- @include lib/recovery.lua
 

@@ -12,6 +12,8 @@ local workers_key      = KEYS[8]  -- zset    worker by lease end
 local fallen_key       = KEYS[9]  -- zset    workers being recovered
 local scheduled_prefix = KEYS[10] -- zsets   .. queue: ids by run_at_ms
 local running_prefix   = KEYS[11] -- hashes  .. worker: id -> kind and token
+local progress_key     = KEYS[12] -- hash    id -> how far it is, while it runs
+local kept_key         = KEYS[13] -- zset    finished ids with a result_ttl, by its end
 local ids, ids_at      = ARGV, 1            -- from here on the ids
 --- @include lib/record.lua
 --- @include lib/tries.lua

@@ -6,11 +6,12 @@
 --   ready, scheduled   of `queue`, the next to run first
 --   running            of all workers, by id
 --   dead, rejected, done   the newest first
+--   kept               finished ones with a result_ttl, by its end
 -- A position is '<left> <where>'. `left` is how many are looked at at most from there on: so a last page comes even
 -- where new ones come faster than pages are read. Where they may come in between it begins with room for them.
 -- `where` depends on the place:
 --   ready              how many are passed, and the id of the last of them: found again although others were claimed
---   scheduled          score and id
+--   scheduled, kept    score and id
 --   running            id
 --   dead, rejected, done   nothing: `left` is the place, counted from the oldest, to which nothing is added
 local jobs_key         = KEYS[1]  -- hash    id -> record
@@ -29,6 +30,8 @@ local tombs_prefix     = KEYS[13] -- hashes  .. queue: ids cancelled while ready
 local dead_key         = KEYS[14] -- list    dead ids, newest on the left
 local rejected_key     = KEYS[15] -- list    refused duplicates, newest on the left
 local done_key         = KEYS[16] -- list    finished ids, newest on the left
+local progress_key     = KEYS[17] -- hash    id -> how far it is, while it runs
+local kept_key         = KEYS[18] -- zset    finished ids with a result_ttl, by its end
 local state            = ARGV[1]            -- the place: see above
 local queue            = ARGV[2]            -- '' where the state has none
 local position         = ARGV[3]            -- '' for the first page
@@ -56,9 +59,8 @@ local function ended(key)
   return redis.call('LRANGE', key, -left, last), {}, left > limit
 end
 
---- By due time.
-local function scheduled()
-  local key = scheduled_prefix .. queue
+--- By score: due time, or end.
+local function scored(key)
   left = left or seek.room(redis.call('ZCARD', key))
   local score, last = string.match(where, '^(%S+) (.*)$')
   local start = tonumber(score) and seek.behind(key, score, last) or 0
@@ -116,8 +118,10 @@ elseif state == 'rejected' then
   ids, marks, more = ended(rejected_key)
 elseif state == 'done' then
   ids, marks, more = ended(done_key)
+elseif state == 'kept' then
+  ids, marks, more = scored(kept_key)
 elseif state == 'scheduled' then
-  ids, marks, more = scheduled()
+  ids, marks, more = scored(scheduled_prefix .. queue)
 elseif state == 'ready' then
   ids, marks, more = waiting()
 elseif state == 'running' then

@@ -22,6 +22,7 @@ local history_prefix   = KEYS[17] -- hashes  .. unit:number: the counters when a
 local changelog_key    = KEYS[18] -- stream  what operators did, and workers to dead ones
 local waiters_key      = KEYS[19] -- hash    id -> answer lists of those who wait for its end
 local answers_prefix   = KEYS[20] -- lists   .. process: ends of jobs that it waits for
+local progress_key     = KEYS[21] -- hash    id -> how far it is, while it runs
 local asked_ms         = tonumber(ARGV[1])  -- -1: ask the server
 local max_crashes      = tonumber(ARGV[2])  -- after so many a job is buried
 local dead_max         = tonumber(ARGV[3])  -- how many dead jobs are kept
@@ -40,6 +41,7 @@ local named, named_at  = ARGV, 8            -- from here on the workers; none: a
 --- @include lib/totals.lua
 --- @include lib/job.lua
 --- @include lib/waiters.lua
+--- @include lib/progress.lua
 --- @include lib/dead.lua
 --- @include lib/recovery.lua
 --- @include lib/changelog.lua

@@ -1,6 +1,6 @@
 #!lua flags=no-writes
 --- All numbers of a namespace, read at one instant.
--- Answers {now_ms, running, dead, rejected, done kept, locks, workers, jobs, totals, {queue, ready, scheduled,
+-- Answers {now_ms, running, dead, rejected, done, kept, locks, workers, jobs, totals, {queue, ready, scheduled,
 -- since when the next ready job waits, run_at_ms of the next scheduled one, its entry in `queues`} ...}: `jobs` is how
 -- many records there are, totals a flat list of counter, value; times are 0 where there is nothing.
 local jobs_key         = KEYS[1]  -- hash    id -> record
@@ -50,7 +50,7 @@ for _, key in ipairs({workers_key, fallen_key}) do
 end
 local held = redis.call('ZCOUNT', locks_key, '(' .. clock.text(clock.now_ms), '+inf')
 local found = {clock.now_ms, running, redis.call('LLEN', dead_key), redis.call('LLEN', rejected_key),
-  redis.call('LLEN', done_key) + redis.call('ZCARD', kept_key), held,
+  redis.call('LLEN', done_key), redis.call('ZCARD', kept_key), held,
   worker_count, redis.call('HLEN', jobs_key), redis.call('HGETALL', totals_key)}
 for _, queue in ipairs(redis.call('HKEYS', queues_key)) do
   local ready = length('LLEN', ready_prefix .. queue .. ':0') - length('HLEN', tombs_prefix .. queue)

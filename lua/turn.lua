@@ -35,6 +35,7 @@ local waiters_key      = KEYS[24] -- hash    id -> answer lists of those who wai
 local answers_prefix   = KEYS[25] -- lists   .. process: ends of jobs that it waits for
 local kept_key         = KEYS[26] -- zset    finished ids with a result_ttl, by its end
 local results_key      = KEYS[27] -- hash    id -> result
+local progress_key     = KEYS[28] -- hash    id -> how far it is, while it runs
 local nonce            = ARGV[1]            -- 16 characters, the random part of this turn's tokens
 local again            = ARGV[2] == '1'     -- this request was sent before, and its answer lost
 local asked_ms         = tonumber(ARGV[3])  -- -1: ask the server
@@ -67,6 +68,7 @@ local SOON_MS = 5000                        -- a due time this near is worth a w
 --- @include lib/totals.lua
 --- @include lib/job.lua
 --- @include lib/waiters.lua
+--- @include lib/progress.lua
 --- @include lib/ends.lua
 --- @include lib/done.lua
 --- @include lib/kept.lua

@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .app import App as App
     from .backoff import Retry as Retry
+    from .current import CurrentJob as CurrentJob
+    from .current import current_job as current_job
     from .durations import Duration as Duration
     from .errors import AppNotFound as AppNotFound
     from .errors import BadDuration as BadDuration
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from .errors import JobNotFound as JobNotFound
     from .errors import LockConflict as LockConflict
     from .errors import LockNotFound as LockNotFound
+    from .errors import NoCurrentJob as NoCurrentJob
     from .errors import NotConfirmed as NotConfirmed
     from .errors import PayloadTooLarge as PayloadTooLarge
     from .errors import QueueNotFound as QueueNotFound
@@ -58,6 +61,7 @@ if TYPE_CHECKING:
     from .lock import LockPolicy as LockPolicy
     from .lock import until_executed as until_executed
     from .lock import until_expired as until_expired
+    from .progress import Progress as Progress
     from .worker import Worker as Worker
 
 __version__ = "0.1.0"
@@ -66,6 +70,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "app": ("App",),
     "backoff": ("Retry",),
+    "current": ("CurrentJob", "current_job"),
     "durations": ("Duration",),
     "errors": (
         "AppNotFound",
@@ -80,6 +85,7 @@ _HOMES = {
         "JobNotFound",
         "LockConflict",
         "LockNotFound",
+        "NoCurrentJob",
         "NotConfirmed",
         "PayloadTooLarge",
         "QueueNotFound",
@@ -102,6 +108,7 @@ _HOMES = {
     "handler": ("AsyncHandler", "Handler", "Signature", "SyncHandler"),
     "job": ("Job",),
     "lock": ("LockPolicy", "until_executed", "until_expired"),
+    "progress": ("Progress",),
     "worker": ("Worker",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

@@ -125,7 +125,8 @@ class Survey:
     running: int
     dead: int
     rejected: int
-    done_kept: int
+    done: int
+    kept: int
     locks: int
     workers: int
     records: int
@@ -280,11 +281,11 @@ def read_crew(reply: Any) -> Crew:
 
 def read_survey(reply: Any) -> Survey:
     """The answer of `survey`."""
-    now_ms, running, dead, rejected, done_kept, locks, workers, records, totals, *queues = reply
+    now_ms, running, dead, rejected, done, kept, locks, workers, records, totals, *queues = reply
     found = [
         QueueSurvey(text(name), ready, scheduled, waiting_ms, due_ms, Pause.read(entry or b"", now_ms))
         for name, ready, scheduled, waiting_ms, due_ms, entry in queues
     ]
     return Survey(
-        now_ms, running, dead, rejected, done_kept, locks, workers, records, read_counters(totals), found
+        now_ms, running, dead, rejected, done, kept, locks, workers, records, read_counters(totals), found
     )

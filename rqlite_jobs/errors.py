@@ -16,6 +16,7 @@ RqjError
 ├── ResultExpired            (LookupError)      the job was there, and what it returned is not kept any more
 ├── ResultTimeout            (TimeoutError)     the job has not ended in the time given
 ├── Unreachable              (ConnectionError)  the server does not answer
+├── NoCurrentJob             (RuntimeError)     current_job() where no job runs
 ├── JobFailed                                   the job is dead, so it has no result
 ├── JobCancelled                                the job was taken away before it ended
 ├── LockConflict                                the lock is held and the policy says "raise"
@@ -155,6 +156,10 @@ class ResultTimeout(RqjError, TimeoutError):
     """The job has not ended in the time given."""
 
     job_id: str = ""
+
+
+class NoCurrentJob(RqjError, RuntimeError):
+    """`current_job()` was asked where no job runs."""
 
 
 class JobFailed(RqjError):

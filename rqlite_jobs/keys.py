@@ -14,7 +14,7 @@ NAMESPACES = "rqj:namespaces"
 
 _FIXED = frozenset(
     "jobs bodies tries errors where ends gone left done dead rejected workers fallen locks queues totals fence "
-    "meta changelog events kept results waiters".split()
+    "meta changelog events kept results waiters progress".split()
 )
 _DERIVED = frozenset("ready tombs scheduled running worker wake lock lane history answers".split())
 _NAMESPACE = re.compile(r"[^\W]([\w-])*")

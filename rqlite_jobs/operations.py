@@ -202,6 +202,14 @@ class Operations(Acts):
         ]
         return self._call("leave", args, lambda reply: (reply[0], reply[1]))
 
+    def report(self, worker: str, said: Sequence[tuple[str, str, float, str]]) -> Call[list[str]]:
+        """How far running jobs of a worker are: id, token, value and text of each; answers `noted` or `stale`."""
+        args: list[Arg] = [self.clock.now_ms()]
+        for id, token, value, told in said:
+            args += (id, token, f"{value:.6g}", told)
+        keys = self.keys.of_script(script("report").bindings, worker)
+        return Call("report", keys, args, lambda reply: [text(word) for word in reply])
+
     # What readers ask.
 
     def wait(self, process: str, id: str) -> Call[Ending]:

@@ -2,7 +2,10 @@
 
 import asyncio
 import concurrent.futures
+import math
+import threading
 import time
+from collections.abc import Callable
 from typing import Any, NoReturn, Protocol
 
 from rqlite_jobs.answers import text
@@ -37,17 +40,7 @@ class Home(Protocol):
 
 def result_of(home: Home, job: Job[Any], timeout: Duration | None) -> Any:
     """Wait for what a job returns; see `Job.result`."""
-    timeout_ms = _timeout_ms(timeout)
-    began_s, link = time.monotonic(), home.link
-    with link.mailbox.waiter(job.id) as waiter:
-        ending = link.run(link.operations.wait(waiter.process, job.id))
-        if ending.word == "waiting":
-            left_s = None if timeout_ms is None else began_s + timeout_ms / 1000 - time.monotonic()
-            try:
-                ending = waiter.future.result(None if left_s is None else max(left_s, 0))
-            except concurrent.futures.TimeoutError:
-                _too_late(job, timeout_ms)
-    return value_of(home, job, ending)
+    return value_of(home, job, ending_of(home, job, timeout))
 
 
 async def aresult_of(home: Home, job: Job[Any], timeout: Duration | None) -> Any:
@@ -59,12 +52,50 @@ async def aresult_of(home: Home, job: Job[Any], timeout: Duration | None) -> Any
         async with link.mailbox.door():
             ending = await link.arun(link.operations.wait(waiter.process, job.id))
         if ending.word == "waiting":
+            link.mailbox.listen()
             left_s = None if timeout_ms is None else began_s + timeout_ms / 1000 - time.monotonic()
             try:
                 ending = await asyncio.wait_for(asyncio.wrap_future(waiter.future), left_s)
             except TimeoutError:
                 _too_late(job, timeout_ms)
     return value_of(home, job, ending)
+
+
+def ending_of(
+    home: Home,
+    job: Job[Any],
+    timeout: Duration | None,
+    meanwhile: Callable[[], None] | None = None,
+    every_s: float = 0.5,
+) -> Ending:
+    """Wait for the end of a job.
+
+    Args:
+        home: the app.
+        job: which.
+        timeout: how long at most; None: until it ends.
+        meanwhile: called every `every_s` while it has not ended, for who shows that it waits.
+
+    Raises:
+        ResultTimeout: it has not ended by then.
+    """
+    timeout_ms = _timeout_ms(timeout)
+    until_s, link = time.monotonic() + (math.inf if timeout_ms is None else timeout_ms / 1000), home.link
+    with link.mailbox.waiter(job.id) as waiter:
+        ending = link.run(link.operations.wait(waiter.process, job.id))
+        if ending.word != "waiting":
+            return ending
+        link.mailbox.listen()
+        while True:
+            if meanwhile is not None:
+                meanwhile()
+            left_s = max(until_s - time.monotonic(), 0.0)
+            step_s = left_s if meanwhile is None else min(left_s, every_s)
+            try:
+                return waiter.future.result(None if step_s > threading.TIMEOUT_MAX else step_s)
+            except concurrent.futures.TimeoutError:
+                if step_s == left_s:
+                    _too_late(job, timeout_ms)
 
 
 def value_of(home: Home, job: Job[Any], ending: Ending) -> Any:

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from rqlite_jobs.progress import Progress
+
 
 @dataclass(frozen=True, slots=True)
 class Tries:
@@ -53,6 +55,8 @@ class Snapshot:
         started_ms, finished_ms: of the last run, server's time; 0 where there is none.
         worker, token: whose it is while it runs.
         run_at_ms: when it is due, while scheduled; else 0.
+        progress: how far it said it is, while it runs.
+        kept_until_ms: until when its result is kept, if it is done and that has an end of its own; else 0.
     """
 
     id: str
@@ -66,11 +70,13 @@ class Snapshot:
     worker: str
     token: str
     run_at_ms: int
+    progress: Progress | None = None
+    kept_until_ms: int = 0
 
     @classmethod
     def read(cls, reply: Sequence[Any]) -> "Snapshot":
         """Read what `lua/lib/snapshot.lua` answers; what none of our scripts has written reads as nothing."""
-        id_, state, record, body, tries, trace, end, worker, entry, run_at = reply
+        id_, state, record, body, tries, trace, end, worker, entry, run_at, far, kept_until = reply
         started, finished, *_ = *bytes(end).split(b" ", 2), b""
         token = bytes(entry)[1:]
         known = Tries.read(tries)
@@ -86,6 +92,8 @@ class Snapshot:
             worker=_text(worker),
             token=_text(token),
             run_at_ms=_moment(run_at),
+            progress=Progress.read(far),
+            kept_until_ms=_moment(kept_until),
         )
 
 

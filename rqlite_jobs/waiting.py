@@ -77,14 +77,13 @@ class Mailbox:
 
     @contextlib.contextmanager
     def waiter(self, id: str) -> Iterator[Waiter]:
-        """Wait for the end of a job: whoever enters asks `wait` next, with the `process` of what it gets."""
+        """Wait for the end of a job: whoever enters asks `wait` next, with the `process` of what it gets.
+
+        If the job has not ended, `listen` comes after that. What is told before it lies in the list.
+        """
         with self._guard:
-            if not self._listening:
+            if not self._listening and not self._waiting:
                 self._process = os.urandom(8).hex()
-                self._listening = True
-                threading.Thread(
-                    target=self._listen, args=(self._process,), name="rqj-results", daemon=True
-                ).start()
             mine = Waiter(self._process)
             self._waiting.setdefault(id, []).append(mine)
         try:
@@ -96,6 +95,16 @@ class Mailbox:
                     others.remove(mine)
                 if not others:
                     self._waiting.pop(id, None)
+
+    def listen(self) -> None:
+        """See to it that somebody takes ends out of the list."""
+        with self._guard:
+            if self._listening:
+                return
+            self._listening = True
+            threading.Thread(
+                target=self._listen, args=(self._process,), name="rqj-results", daemon=True
+            ).start()
 
     def door(self) -> asyncio.Semaphore:
         """What lets a few callers of the running loop through at a time."""

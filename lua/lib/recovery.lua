@@ -1,7 +1,7 @@
 --- Giving jobs back: those of a worker that fell, left, or never heard of its claim.
 -- Expects: jobs_key, tries_key, where_key, workers_key, fallen_key, running_prefix, worker_prefix, dead_key,
 -- max_crashes, dead_max, dead_age_ms, and lib/clock, lib/record, lib/tries, lib/lease, lib/lock, lib/ready,
--- lib/totals, lib/dead.
+-- lib/totals, lib/progress, lib/dead.
 -- What it did is noted for the changelog: `workers` recovered, `ids` taken from them, how many of them `crashed`, and
 -- those of them that were `buried` for it.
 local recovery = {jobs_max = 500, workers = {}, ids = {}, crashed = 0, buried = {}}
@@ -23,6 +23,7 @@ local function give_back(running_key, id, token, worker, crashed)
   local header = record.read(text)
   redis.call('HDEL', running_key, id)
   redis.call('HDEL', where_key, id)
+  progress.drop({id})
   local tried = tries.read(redis.call('HGET', tries_key, id))
   if crashed then
     tried.attempts, tried.crashes = tried.attempts + 1, tried.crashes + 1

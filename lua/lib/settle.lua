@@ -1,7 +1,7 @@
 --- Settling what a worker's jobs ended with.
 -- Expects: jobs_key, tries_key, errors_key, where_key, running_key, dead_key, dead_max, dead_age_ms, again, list, and
--- lib/clock, lib/batch, lib/record, lib/tries, lib/lease, lib/lock, lib/ready, lib/totals, lib/waiters, lib/done,
--- lib/kept, lib/dead.
+-- lib/clock, lib/batch, lib/record, lib/tries, lib/lease, lib/lock, lib/ready, lib/totals, lib/waiters, lib/progress,
+-- lib/done, lib/kept, lib/dead.
 -- `settle.refused` is a flat list of id, word, for settlements that changed nothing.
 local settle = {refused = {}}
 
@@ -56,6 +56,7 @@ function settle.done(at, count, stride)
   end
   if #out == 0 then return end
   batch.send('HDEL', running_key, out)
+  progress.drop(out)
   lock.free(held)
   done.add(ids, ended, results)
   if kept_count > 0 then
@@ -79,6 +80,7 @@ function settle.other(word, id, token, delay_ms, reason, error_text, trace)
   local tried = tries.read(redis.call('HGET', tries_key, id))
   redis.call('HDEL', running_key, id)
   redis.call('HDEL', where_key, id)
+  progress.drop({id})
   if word == 'bury' or word == 'retry' then
     tried.attempts = tried.attempts + (reason == 'malformed' and 0 or 1)
     tried.started_ms = tonumber(lease.started_text(token))

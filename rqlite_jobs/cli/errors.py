@@ -28,6 +28,7 @@ _CODES: tuple[tuple[type[BaseException], int], ...] = (
     (errors.Unreachable, UNREACHABLE),
     (errors.ServerMissing, UNREACHABLE),
     (errors.LockConflict, CONFLICT),
+    (errors.ResultTimeout, TIMED_OUT),
     (errors.UnknownJob, NOT_FOUND),
     (errors.JobNotFound, NOT_FOUND),
     (errors.QueueNotFound, NOT_FOUND),

@@ -1,9 +1,10 @@
-"""`rqj jobs`: list and show jobs, cancel, retry, delete and bury them."""
+"""`rqj jobs`: list and show jobs, wait for one, cancel, retry, delete and bury them."""
 
 from typing import Any
 
 import click
 
+from rqlite_jobs.cli.awaited import await_job, progress_text, result_of, result_text
 from rqlite_jobs.cli.chosen import Chosen, chosen, reader_options
 from rqlite_jobs.cli.consent import Consent, consent_options
 from rqlite_jobs.cli.deeds import Deed, do, one_word
@@ -59,7 +60,7 @@ RETRY = Deed(
 
 @click.group("jobs", cls=Noun)
 def command() -> None:
-    """List, show, cancel, retry, delete and bury jobs."""
+    """List, show, await, cancel, retry, delete and bury jobs."""
 
 
 @command.command(
@@ -105,6 +106,20 @@ def why(chosen: Chosen, id: str) -> None:
     say(f"{reason.id} is {reason.state}: {reason.text}{end}.")
     if reason.hint:
         remark(reason.hint)
+
+
+@command.command(
+    help="Wait until a job has ended, and print what it returned as JSON. The exit code is 1 if it died or was "
+    "cancelled, and 5 if it has not ended in time. On a terminal a bar shows how far it is."
+    + example("rqj jobs wait 0VJ1Zq8W00k3Xb7T9aQd --timeout 30s")
+)
+@click.argument("id")
+@click.option("-t", "--timeout", metavar="DURATION", help="How long at most.  [default: until it has ended]")
+@reader_options
+@chosen
+def wait(chosen: Chosen, id: str, timeout: str | None) -> None:
+    """Wait for a job."""
+    await_job(resolve(chosen), chosen, id, timeout)
 
 
 @command.command(
@@ -177,13 +192,20 @@ def show_jobs(target: Target, chosen: Chosen, ids: list[str]) -> None:
     """
     jobs = [target.inspect.job(one) for one in ids]
     if chosen.json:
-        told = [{"namespace": target.app.namespace, **to_json(job, whole=True)} for job in jobs]
+        told = [_document(target, job) for job in jobs]
         say_json(told[0] if len(told) == 1 else told)
         return
     for at, job in enumerate(jobs):
         if at:
             click.echo()
         _show(target, job)
+
+
+def _document(target: Target, job: Job[Any]) -> dict[str, Any]:
+    document = {"namespace": target.app.namespace, **to_json(job, whole=True)}
+    if job.state == "done":
+        document["kept"], document["result"] = result_of(target, job)
+    return document
 
 
 def _show(target: Target, job: Job[Any]) -> None:
@@ -201,6 +223,9 @@ def _show(target: Target, job: Job[Any]) -> None:
         ("due", moment(job.run_at, now) if job.run_at else ""),
         ("started", moment(job.started_at, now) if job.started_at else ""),
         ("ended", moment(job.finished_at, now) + took if job.finished_at else ""),
+        ("progress", progress_text(job)),
+        ("result", result_text(target, job) if job.state == "done" else ""),
+        ("kept until", moment(job.result_expires_at, now) if job.result_expires_at else ""),
         ("last error", job.last_error or ""),
         ("traceback", job.traceback or ""),
     ]

@@ -17,7 +17,7 @@ SECTIONS = {
     },
     "Look": {
         "stats": "Show all numbers of a namespace, or their history.",
-        "jobs": "List, show, cancel, retry, delete and bury jobs.",
+        "jobs": "List, show, await, cancel, retry, delete and bury jobs.",
         "queues": "List queues, pause and resume them, and empty one.",
         "scheduled": "List the jobs that wait for their time.",
         "dead": "List, show, revive and delete dead jobs.",

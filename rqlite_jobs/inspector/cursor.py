@@ -10,6 +10,7 @@ from rqlite_jobs.errors import BadOption, shown
 _POSITION = {
     "ready": rb"\d{1,15} \d{1,15} .*",
     "scheduled": rb"\d{1,15} -?[0-9.e+]{1,30} .*",
+    "kept": rb"\d{1,15} (?:-?[0-9.e+]{1,30}|inf) .*",
     "locks": rb"\d{1,15} (?:-?[0-9.e+]{1,30}|inf) .*",
 }
 _ANY = rb"\d{1,15} .*"  # running: an id; what has ended: nothing
@@ -20,7 +21,7 @@ class Cursor:
     """Where a listing goes on.
 
     Attributes:
-        state: the place in which it does: `ready scheduled running dead rejected done`, or `locks`.
+        state: the place in which it does: `ready scheduled running dead rejected done kept`, or `locks`.
         queue: the queue of that place, if it has one.
         looked: how many records were looked at on the pages before.
         position: from where on in that place, as `lua/page.lua` and `lua/holders.lua` have it; empty: its beginning.

@@ -14,7 +14,8 @@ from rqlite_jobs.inspector.jobs import call_text
 from rqlite_jobs.job import Job
 
 _IN_LISTS = tuple(
-    "id state name queue tags attempts crashes last_error lock_key run_at enqueued_at started_at finished_at".split()
+    "id state name queue tags attempts crashes last_error lock_key run_at enqueued_at started_at finished_at "
+    "progress result_expires_at".split()
 )
 
 
@@ -53,18 +54,18 @@ def _job(job: Job[Any], whole: bool) -> dict[str, Any]:
     told = {name: to_json(getattr(job, name)) for name in _IN_LISTS}
     told["call"] = call_text(job)
     if whole:
-        told["args"] = [_argument(value) for value in job.args]
-        told["kwargs"] = {name: _argument(value) for name, value in job.kwargs.items()}
+        told["args"] = [data_of(value) for value in job.args]
+        told["kwargs"] = {name: data_of(value) for name, value in job.kwargs.items()}
         told["traceback"] = job.traceback
     if job.outcome is not None:
         told["outcome"], told["holder_id"] = job.outcome, job.holder_id
     return told
 
 
-def _argument(value: Any) -> Any:
-    """One argument as it is sent; its repr, if a class of the user's has changed so that it cannot be sent."""
+def data_of(value: Any) -> Any:
+    """One argument, or a result, as it is sent; its repr, if a class of the user's has changed so that it cannot be."""
     if isinstance(value, models.Unbuilt):
-        return _argument(value.data)
+        return data_of(value.data)
     try:
         return msgspec.json.decode(msgspec.json.encode(tags.dump(value)))
     except Exception:  # dumping asks the user's classes for their fields

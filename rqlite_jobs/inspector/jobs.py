@@ -67,6 +67,8 @@ def job_of(home: Home, snapshot: Snapshot) -> Job[Any]:
         enqueued_at=moment(record.enqueued_at_ms) if record else None,
         started_at=moment(snapshot.started_ms),
         finished_at=moment(snapshot.finished_ms),
+        progress=snapshot.progress,
+        result_expires_at=moment(snapshot.kept_until_ms),
         _app=home,
     )
 

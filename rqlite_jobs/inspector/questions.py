@@ -207,8 +207,8 @@ def _places(survey: Survey, state: str | None, queue: str | None) -> list[_Place
     places += [_Place("ready", one.name, one.ready) for one in known]
     places += [_Place("scheduled", one.name, one.scheduled) for one in known]
     places += [_Place("dead", "", survey.dead), _Place("rejected", "", survey.rejected)]
-    places += [_Place("done", "", survey.done_kept)]
-    states = {"dead": ("dead", "rejected")}.get(state or "", (state,))
+    places += [_Place("done", "", survey.done), _Place("kept", "", survey.kept)]
+    states = {"dead": ("dead", "rejected"), "done": ("done", "kept")}.get(state or "", (state,))
     return [place for place in places if state is None or place.state in states]
 
 

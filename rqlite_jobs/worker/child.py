@@ -21,6 +21,7 @@ from rqlite_jobs.worker.heart import Heart
 from rqlite_jobs.worker.holdings import Holdings
 from rqlite_jobs.worker.loop import Loop
 from rqlite_jobs.worker.outage import Outage
+from rqlite_jobs.worker.reporter import Reporter
 from rqlite_jobs.worker.slot import Slot
 from rqlite_jobs.worker.turn import Turn
 from rqlite_jobs.worker.turner import Turner
@@ -61,7 +62,8 @@ class Child:
             app.operations, self._holdings, settings, own, not queues, list(app.handlers), self._call, self._outage,
             self._flush, rng=self._rng, changed=self._changed,
         )  # fmt: skip
-        self._executor = Executor(app, self._rng)
+        self._reporter = Reporter(app.operations, self._holdings, self.heart, self._call)
+        self._executor = Executor(app, self._rng, self._reporter)
         self._waker = Waker(app.address, app.keys, lambda: self.heart.queues)
         self._flush_turn = self._new_turn()
         self._heart_loop = Loop("rqj-heart", self.heart.tick)
@@ -123,6 +125,7 @@ class Child:
         began_s = time.monotonic()
         self._heart_loop.stop()
         self._waker.stop()
+        self._reporter.stop()
         worker = self.heart.worker
         try:
             self._holdings.hand_back_all()

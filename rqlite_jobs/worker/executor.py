@@ -12,6 +12,7 @@ from rqlite_jobs.answers import Claim
 from rqlite_jobs.app import App
 from rqlite_jobs.backoff import Retry
 from rqlite_jobs.codec import Malformed, Payload, decode, encode
+from rqlite_jobs.current import RUNNING, CurrentJob, Reports
 from rqlite_jobs.durations import to_text
 from rqlite_jobs.errors import RqjError
 from rqlite_jobs.handler import Handler
@@ -31,6 +32,7 @@ class Run(Struct, frozen=True):
         args, kwargs: with what.
         retry: the policy it fails by.
         ttl_ms: how long its result is kept; see `Settlement`.
+        reports: who hears how far it is.
     """
 
     claim: Claim
@@ -39,6 +41,12 @@ class Run(Struct, frozen=True):
     kwargs: dict[str, Any]
     retry: Retry
     ttl_ms: int | None
+    reports: Reports
+
+    def current(self) -> CurrentJob:
+        """The job, for its handler."""
+        claim = self.claim
+        return CurrentJob(claim.id, self.handler.name, claim.attempts + 1, claim.token, self.reports)
 
 
 class Executor:
@@ -47,11 +55,13 @@ class Executor:
     Args:
         app: whose handlers run.
         rng: for the jitter of retries.
+        reports: who hears how far they are.
     """
 
-    def __init__(self, app: App, rng: random.Random) -> None:
+    def __init__(self, app: App, rng: random.Random, reports: Reports) -> None:
         self._app = app
         self._rng = rng
+        self._reports = reports
         self._unknown: set[str] = set()
         self._ttl_ms = app.settings.result_ttl_ms
         self._result_max = app.settings.result_max
@@ -83,7 +93,9 @@ class Executor:
                 "job %s (%s) is buried: its arguments do not fit the handler: %s", claim.id, payload.name, why
             )
             return outcome.malformed(claim, f"its arguments do not fit the handler {payload.name!r}: {why}")
-        return Run(claim, handler, args, kwargs, retry, self._ttl_ms if ttl_ms is None else ttl_ms)
+        return Run(
+            claim, handler, args, kwargs, retry, self._ttl_ms if ttl_ms is None else ttl_ms, self._reports
+        )
 
     def execute(self, claim: Claim) -> Settlement:
         """Run a job to its end in this thread. Whatever it raises becomes part of the answer."""
@@ -92,10 +104,13 @@ class Executor:
 
     def perform(self, run: Run) -> Settlement:
         """Call a prepared job's handler in this thread, and judge."""
+        mark = RUNNING.set(run)
         try:
             value = run.handler.fn(*run.args, **run.kwargs)
         except BaseException as error:  # SystemExit in a handler ends the run, not the worker
             return self._judged(run, error)
+        finally:
+            RUNNING.reset(mark)
         return outcome.done(run.claim) if value is None and not run.ttl_ms else self._returned(run, value)
 
     async def aperform(self, run: Run, elsewhere: Callable[[Run], Awaitable[Settlement]]) -> Settlement:
@@ -106,6 +121,7 @@ class Executor:
         """
         if not run.handler.is_async:
             return await elsewhere(run)
+        mark = RUNNING.set(run)
         try:
             value = await run.handler.fn(*run.args, **run.kwargs)
         except BaseException as error:
@@ -113,6 +129,8 @@ class Executor:
             if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
                 raise
             return self._judged(run, error)
+        finally:
+            RUNNING.reset(mark)
         return outcome.done(run.claim) if value is None and not run.ttl_ms else self._returned(run, value)
 
     def _returned(self, run: Run, value: Any) -> Settlement:

@@ -84,6 +84,11 @@ class Holdings:
         """Is this claimed job still ours? Not if its lease was lost meanwhile, whatever lease there is now."""
         return self._held.get(claim.id) is claim
 
+    def holds_token(self, id: str, token: str) -> bool:
+        """The same, asked with an id and a token."""
+        claim = self._held.get(id)
+        return claim is not None and claim.token == token
+
     def end(self, claim: Claim, settlement: Settlement, took_s: float | None = None) -> bool:
         """Note how a job ended; False if it is not ours any more.
 

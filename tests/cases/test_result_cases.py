@@ -162,6 +162,12 @@ def test_g31_expiry_waiting_and_unknown_ids(server: Server | FakeServer) -> None
         deleted(app, gone)
         with pytest.raises(ResultExpired, match="nothing of it is left"):
             gone.result("2s")
+        for _ in range(2):
+            x = dies.options(id="x", result_ttl=0).enqueue()
+            assert (x.id, x.outcome) == ("x", "enqueued")
+            with pytest.raises(JobFailed):
+                x.result("20s")
+            deleted(app, x)
         # (b) to keep the result of a job that dies for ever is no error, and its record is kept.
         dead = dies.enqueue()
         with pytest.raises(JobFailed, match="hopeless") as caught:

@@ -250,6 +250,19 @@ def test_an_interrupt_is_130(typist: Typist) -> None:
     assert said.strip() == "rqj: interrupted."
 
 
+def test_an_interrupt_while_it_waits_for_a_job_is_130(typist: Typist, real_server: Server) -> None:
+    id = json.loads(typist.rqj("enqueue", "-a", "tasks", "anything", "--json").stdout)["id"]
+    waiting = typist.start("jobs", "wait", id)
+    deadline_s = time.monotonic() + DEADLINE_S
+    with real_server.client() as client:
+        while not client.hexists("rqj:{bookstore}:waiters", id):
+            assert time.monotonic() < deadline_s
+            time.sleep(0.01)
+    waiting.send_signal(signal.SIGINT)
+    printed, said = waiting.communicate(timeout=DEADLINE_S)
+    assert (waiting.returncode, printed, said.strip()) == (130, "", "rqj: interrupted.")
+
+
 def test_a_reader_that_leaves_is_no_error(typist: Typist) -> None:
     done = subprocess.run(
         f"{' '.join(RQJ)} scripts show turn | head -n 1",

@@ -20,6 +20,7 @@ from tests.servers import Server
 from tests.simulation.fleet import LEASE_MS, SimClock
 from tests.worker.inside import KINDS, of_kind
 from tests.worker.parts import Clock, Wire, beat, claim, done, heart, nonces, operations, turned
+from tests.worker.silent import SILENT
 from tests.worker.site import until
 
 A, B, C = (claim(name) for name in "abc")
@@ -60,7 +61,7 @@ def test_a_claim_whose_answer_took_longer_than_a_lease_is_not_run(real_server: S
 
     turn = Turn(app.operations, holdings, its_heart, app.caller.nonce)
     slot = Slot(
-        turn, holdings, its_heart, Executor(app, rng).execute, call, outage,
+        turn, holdings, its_heart, Executor(app, rng, SILENT).execute, call, outage,
         lambda: True, lambda: False, clock.seconds,
     )  # fmt: skip
     its_heart.register()

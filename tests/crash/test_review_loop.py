@@ -20,6 +20,7 @@ from tests.conftest import app_on
 from tests.servers import Server
 from tests.worker.inside import of_kind, working
 from tests.worker.parts import Clock, Wire, heart, nonces, operations, turned
+from tests.worker.silent import SILENT
 from tests.worker.site import until
 
 
@@ -50,7 +51,7 @@ class Loop:
         its_heart = heart(wire, holdings, Clock())
         its_heart.register()
         self.turner = Turner(
-            Turn(operations(), holdings, its_heart, nonces()), holdings, its_heart, Executor(self.app, rng),
+            Turn(operations(), holdings, its_heart, nonces()), holdings, its_heart, Executor(self.app, rng, SILENT),
             self._call, self._listen, Outage(rng), lambda: not self.stopping, lambda: self.stopping, lambda: None, 1,
         )  # fmt: skip
 

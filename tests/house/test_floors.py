@@ -14,7 +14,20 @@ FLOORS = (
     # 0 ground
     ("secrecy", "wording", "errors", "foreign", "durations", "clock", "keys", "identity", "backoff"),
     # 1 facts
-    ("models", "tags", "codec", "lock", "job", "snapshot", "script", "setting", "config"),
+    (
+        "models",
+        "tags",
+        "codec",
+        "lock",
+        "record",
+        "progress",
+        "current",
+        "job",
+        "snapshot",
+        "script",
+        "setting",
+        "config",
+    ),
     # 2 Redis
     (
         "wire",

@@ -47,7 +47,7 @@ def test_a_busy_day_leaves_only_what_stays(stage: Stage) -> None:
     assert {family(key) for key in left} == STAY
     survey = stage.run(ops.survey())
     assert survey.running + sum(one.ready + one.scheduled for one in survey.queues) == 0
-    assert survey.records == survey.dead + survey.rejected + survey.done_kept
+    assert survey.records == survey.dead + survey.rejected + survey.done + survey.kept
     assert survey.locks == 1
 
     # And what is kept goes with its bounds.

@@ -222,3 +222,15 @@ def test_a_list_of_a_foreign_type_is_told_with_its_line(stage: Stage) -> None:
     stage.client.set(stage.key("ready:sales:0"), "mine")
     with pytest.raises(ScriptFailed, match="wrong kind"):
         stage.run(stage.ops.page("ready", "sales", b"", 5))
+
+
+def test_the_finished_that_are_kept_are_a_place_of_their_own_by_their_end(stage: Stage) -> None:
+    for ttl_ms, id in ((5000, "k1"), (None, "d1"), (-1, "k2"), (None, "d2"), (9000, "k3"), (-1, "k4")):
+        stage.enqueue(job(id))
+        (claim,) = stage.claim()
+        stage.settle("returned", claim, result=b"7", ttl_ms=ttl_ms)
+    for limit in range(1, 7):
+        for place, ids in (("done", ["d2", "d1"]), ("kept", ["k1", "k3", "k2", "k4"])):
+            assert [id for ids_of in pages(stage, place, "", limit) for id in ids_of] == ids
+    kept = {one.id: one.kept_until_ms for one in stage.run(stage.ops.page("kept", "", b"", 9)).jobs}
+    assert kept == {"k1": 6000, "k3": 10_000, "k2": 0, "k4": 0}

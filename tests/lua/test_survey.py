@@ -24,7 +24,7 @@ def test_all_numbers(stage: Stage) -> None:
     assert changed == {}
     totals = {"enqueued": 9, "refused": 2, "done": 1, "failed": 1, "died": 2, "cancelled": 1}
     assert survey.totals == totals
-    assert (survey.now_ms, survey.running, survey.dead, survey.rejected, survey.done_kept) == (
+    assert (survey.now_ms, survey.running, survey.dead, survey.rejected, survey.done) == (
         1200,
         2,
         1,
@@ -45,7 +45,7 @@ def test_conservation(stage: Stage) -> None:
     stage.claim()
     stage.run(stage.ops.cancel(["f"]))
     survey = stage.run(stage.ops.survey())
-    places = survey.running + survey.dead + survey.rejected + survey.done_kept
+    places = survey.running + survey.dead + survey.rejected + survey.done + survey.kept
     assert survey.records == places + sum(one.ready + one.scheduled for one in survey.queues) == 6
 
 

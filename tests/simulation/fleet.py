@@ -19,6 +19,7 @@ from rqlite_jobs.worker.holdings import Holdings
 from rqlite_jobs.worker.outage import Outage
 from rqlite_jobs.worker.slot import Slot
 from rqlite_jobs.worker.turn import Turn
+from tests.worker.silent import SILENT
 
 SLOTS = 3
 LEASE_MS = 15_000
@@ -118,7 +119,7 @@ class Fleet:
             app.operations, holdings, app.settings, ["default"], True, list(app.handlers), self.call, outage,
             clock=clock.seconds, rng=self.rng,
         )  # fmt: skip
-        executor = Executor(app, self.rng)
+        executor = Executor(app, self.rng, SILENT)
         slots: list[Slot] = []
         child = Child(heart, holdings, slots, lambda: None)
 

@@ -1,6 +1,16 @@
 """What type checkers must refuse: every line that ends in `# refused`, and no other."""
 
-from rqlite_jobs import App, AsyncHandler, Job, Retry, SyncHandler, Worker, until_executed, until_expired
+from rqlite_jobs import (
+    App,
+    AsyncHandler,
+    Job,
+    Retry,
+    SyncHandler,
+    Worker,
+    current_job,
+    until_executed,
+    until_expired,
+)
 from rqlite_jobs.testing import assert_enqueued, isolated
 
 app = App("bookstore")
@@ -93,6 +103,10 @@ wrong_value: str = crunch_sales.enqueue(1).result()  # refused
 crunch_sales.enqueue(1).result(b"5s")  # refused
 app.job(result_ttl=b"1h")  # refused
 crunch_sales.options(result_ttl=b"1h")  # refused
+
+current_job().progress("40%")  # refused
+current_job().progress(0.4, 5)  # refused
+current_job().id = "x"  # refused
 
 # The handle does not change.
 

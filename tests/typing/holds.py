@@ -7,6 +7,7 @@ from typing import Any, assert_type
 from rqlite_jobs import (
     App,
     AsyncHandler,
+    CurrentJob,
     Duration,
     Handler,
     Job,
@@ -14,11 +15,14 @@ from rqlite_jobs import (
     JobFailed,
     LockConflict,
     LockPolicy,
+    NoCurrentJob,
+    Progress,
     ResultExpired,
     ResultTimeout,
     Retry,
     Signature,
     SyncHandler,
+    current_job,
     until_executed,
     until_expired,
 )
@@ -142,6 +146,27 @@ async def kept_for_ever() -> str:
 assert_type(kept.enqueue().result(), int)
 assert_type(kept_for_ever.options(result_ttl=0).enqueue().result(), str)
 assert_type(kept.options(result_ttl="forever").enqueue(), Job[int])
+
+# The job that runs, and how far it is.
+
+
+@app.job
+def tells() -> str:
+    job = current_job()
+    assert_type(job, CurrentJob)
+    assert_type((job.id, job.name, job.attempt, job.fence), tuple[str, str, int, int])
+    assert_type((job.token, job.lost, job.deadline), tuple[str, bool, float | None])
+    assert_type(job.progress(0.4, "pages"), None)
+    job.progress(1, text="all")
+    return job.id
+
+
+progress = tells.enqueue().refresh().progress
+assert_type(progress, Progress | None)
+if progress:
+    assert_type((progress.value, progress.text, progress.at), tuple[float, str, datetime])
+assert_type(tells.enqueue().refresh().result_expires_at, datetime | None)
+outside: type[RuntimeError] = NoCurrentJob
 
 # Options.
 

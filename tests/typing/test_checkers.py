@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import rqlite_jobs
-from rqlite_jobs import App, Handler, Job, inspector, testing, worker
+from rqlite_jobs import App, CurrentJob, Handler, Job, inspector, testing, worker
 from rqlite_jobs.control import Control
 from rqlite_jobs.inspector import Inspector
 from rqlite_jobs.testing import FrozenClock
@@ -99,7 +99,20 @@ def test_what_users_type_is_accepted(checker: str, file: Path, request: pytest.F
 
 @pytest.mark.parametrize(
     "thing",
-    [rqlite_jobs, inspector, testing, worker, App, Control, Handler, Inspector, Job, Worker, FrozenClock],
+    [
+        rqlite_jobs,
+        inspector,
+        testing,
+        worker,
+        App,
+        Control,
+        CurrentJob,
+        Handler,
+        Inspector,
+        Job,
+        Worker,
+        FrozenClock,
+    ],
 )
 def test_no_public_name_is_left_out(thing: Any) -> None:
     typed = set(re.findall(r"\w+", HOLDS.read_text("utf-8") + READS.read_text("utf-8")))

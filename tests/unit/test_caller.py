@@ -147,7 +147,7 @@ def test_every_script_runs_under_both_names(driver: Driver, stage: Stage) -> Non
         ops.release(["x"]), ops.purge("q"), ops.pause("q", 0, "me"),
         ops.look(["x"]),
         ops.page("dead", "", limit=5), ops.holders(), ops.crew(), ops.survey(), ops.history("day", 7), ops.changes(),
-        ops.wait("p", "x"),
+        ops.wait("p", "x"), ops.report("w", [("x", "1-0123456789abcdef", 0.5, "")]),
     ]  # fmt: skip
     stage.client.script_flush()
     first = [driver.run(call) for call in calls]
@@ -217,7 +217,7 @@ def test_a_full_server_refuses_new_jobs_whole_and_lets_the_queue_drain(
     assert driver.run(ops.recover(3, ["w2"])) == (0, 0)
     assert driver.run(ops.leave("w1", ["sales"])) == (0, 0)
     survey = driver.run(ops.survey())
-    assert (survey.done_kept, survey.dead, survey.queues[0].ready, survey.queues[0].scheduled) == (1, 1, 3, 2)
+    assert (survey.done, survey.dead, survey.queues[0].ready, survey.queues[0].scheduled) == (1, 1, 3, 2)
     assert driver.run(ops.purge("sales")) == (3, 2, 0)
 
     server.client().config_set("maxmemory", 0)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rqlite_jobs import job as job_module
+from rqlite_jobs import record as record_module
 from rqlite_jobs.errors import RqjError
 from rqlite_jobs.job import Job, NewJob, Record, new_id
 from rqlite_jobs.lock import Lock
@@ -123,7 +123,7 @@ def test_an_id_is_20_letters_or_digits_and_sorts_by_time(monkeypatch: pytest.Mon
     assert all(len(id) == 20 and id.isascii() and id.isalnum() and id[8:10] == "00" for id in ids)
     found = []
     for ms in (0, 1, 61, 62, 3_843, 3_844, 1_700_000_000_000, 1_700_000_000_001, 62**8 - 1):
-        monkeypatch.setattr(job_module.time, "time_ns", lambda ms=ms: ms * 1_000_000)
+        monkeypatch.setattr(record_module.time, "time_ns", lambda ms=ms: ms * 1_000_000)
         found.append(new_id()[:8])
     assert found == sorted(found)
     assert len(set(found)) == len(found)
@@ -148,7 +148,7 @@ def test_ids_of_threads_differ() -> None:
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
 def test_ids_of_forks_differ_whatever_was_seeded(monkeypatch: pytest.MonkeyPatch) -> None:
     state = random.getstate()
-    monkeypatch.setattr(job_module.time, "time_ns", lambda: 5_000_000)  # only the random part may differ
+    monkeypatch.setattr(record_module.time, "time_ns", lambda: 5_000_000)  # only the random part may differ
     random.seed(1)
     new_id()
     ids = []

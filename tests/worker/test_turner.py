@@ -20,6 +20,7 @@ from rqlite_jobs.worker.outage import Outage
 from rqlite_jobs.worker.turn import Turn
 from rqlite_jobs.worker.turner import Turner
 from tests.worker.parts import AWAY, Clock, Wire, heart, nonces, operations, turned
+from tests.worker.silent import SILENT
 
 DEADLINE_S = 10.0
 
@@ -45,7 +46,8 @@ class Bench:
         self.heart.register()
         rng = random.Random(1)
         self.turner = Turner(
-            Turn(operations(), self.holdings, self.heart, nonces()), self.holdings, self.heart, Executor(app, rng),
+            Turn(operations(), self.holdings, self.heart, nonces()), self.holdings, self.heart,
+            Executor(app, rng, SILENT),
             self.call, self.listen, Outage(rng), lambda: self.open, lambda: not self.open, self.drained, concurrency,
         )  # fmt: skip
 
