@@ -15,7 +15,7 @@ def page(
     """The ids of a page, and the position behind it; that behind each of its jobs is right, too."""
     found, changed = stage.did(stage.ops.page(state, queue, position, limit))
     assert changed == {}
-    assert {one.state for one in found.jobs} <= {"dead" if state == "rejected" else state}
+    assert {one.state for one in found.jobs} <= {{"rejected": "dead", "kept": "done"}.get(state, state)}
     ids = [one.id for one in found.jobs]
     for at, behind in enumerate(found.behind_each):
         rest = stage.run(stage.ops.page(state, queue, behind, limit - at)).jobs if behind else []

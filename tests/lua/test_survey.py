@@ -8,7 +8,7 @@ from tests.lua.stage import Stage, job, locked
 
 
 def test_an_empty_namespace(stage: Stage) -> None:
-    assert stage.did(stage.ops.survey()) == (Survey(1000, 0, 0, 0, 0, 0, 0, 0, {}, []), {})
+    assert stage.did(stage.ops.survey()) == (Survey(1000, 0, 0, 0, 0, 0, 0, 0, 0, {}, []), {})
 
 
 def test_all_numbers(stage: Stage) -> None:

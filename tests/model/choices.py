@@ -40,7 +40,11 @@ own_wishes = st.lists(
     max_size=3,
 )
 pauses_ms = st.sampled_from((None, None, None, 0, 1, 2_000, 2_000, 20_000))
-words = st.sampled_from(("done", "done", "done", "retry", "retry", "bury", "snooze", "putoff", "back"))
+words = st.sampled_from(
+    ("done", "done", "returned", "returned", "returned", "retry", "retry", "bury", "snooze", "putoff", "back")
+)
+results = st.sampled_from((b"", b"7", b"[8]"))
+ttls_ms = st.sampled_from((None, None, 0, 1, 1, 2_000, -1))
 thens = st.sampled_from(("", "beat", "beat", "turn", "recover"))
 offs_ms = st.sampled_from((-1, 0, 0, 0, 1))
 mishaps = st.sampled_from(

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from rqlite_jobs.operations import Settlement
 from tests.model.facts import Job, Trouble
 from tests.model.state import State
 
@@ -63,15 +64,30 @@ class Ends(State):
     def trim_dead(self) -> None:
         self.trim(self.dead, self.bounds.dead_max_count, self.bounds.dead_max_age_ms)
 
-    def finish(self, finished: list[Job]) -> None:
-        for job in finished:
+    def finish(self, finished: list[tuple[Job, Settlement]]) -> None:
+        kept_count = 0
+        for job, one in finished:
             job.state, job.ended = "done", (job.started_ms, self.now_ms)
             self.free_lock(job)
-            self.done.insert(0, job.id)
+            if one.ttl_ms:
+                self.kept[job.id] = self.now_ms + one.ttl_ms if one.ttl_ms > 0 else float("inf")
+                kept_count += 1
+            else:
+                self.done.insert(0, job.id)
+            job.forgets = one.ttl_ms == 0
+            job.result = "" if job.forgets else one.result.decode()
         self.totals["done"] += len(finished)
         while len(self.done) > self.bounds.done_max_count:
             self.note("done: over the count")
             del self.jobs[self.done.pop()]
+        self.drop_kept(2 * kept_count, "by one that comes")
+
+    def drop_kept(self, limit: int, why: str) -> None:
+        """Forget some of the finished whose time is over."""
+        over = sorted((until_ms, id) for id, until_ms in self.kept.items() if until_ms <= self.now_ms)
+        for _, id in over[:limit]:
+            self.note(f"kept: dropped {why}")
+            del self.kept[id], self.jobs[id]
 
     # Giving back.
 

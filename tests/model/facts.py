@@ -40,6 +40,8 @@ class Trouble:
 class Job:
     """A stored job. `trouble` and `traceback` are None until something is written there; `expires_ms` 0: never.
 
+    `result` is '' for None, or what is not kept; `forgets`: it returned something that is not.
+
     `since_ms`: since when it waits, if that is not since its enqueue; 0: it is.
     """
 
@@ -58,6 +60,8 @@ class Job:
     trouble: Trouble | None = None
     traceback: str | None = None
     ended: tuple[int, int] | None = None
+    result: str = ""
+    forgets: bool = False
 
     @property
     def fence(self) -> int:

@@ -202,5 +202,8 @@ class History(RuleBasedStateMachine):
         word = data.draw(choices.words)
         if word == "done":
             return Settlement(word, id, token)
+        if word == "returned":
+            ttl_ms = data.draw(choices.ttls_ms)
+            return Settlement(word, id, token, result=data.draw(choices.results), ttl_ms=ttl_ms)
         trace = data.draw(st.sampled_from(("", "Traceback: ...")))
         return Settlement(word, id, token, data.draw(choices.delays_ms), "failed", f"Error('{id}\0')", trace)

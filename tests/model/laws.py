@@ -73,7 +73,7 @@ def places_of(world: World) -> dict[str, list[str]]:
         if kind == "ready" and isinstance(value, list):
             tombs = world.get(f"tombs:{rest.rpartition(':')[0]}", {})
             lying = [id for id in value if id not in tombs]
-        elif kind in ("scheduled", "running") or (kind in ("dead", "rejected", "done") and not rest):
+        elif kind in ("scheduled", "running") or (kind in ("dead", "rejected", "done", "kept") and not rest):
             lying = list(value)
         else:
             continue
@@ -130,7 +130,9 @@ def _words(world: World, jobs: Iterable[str]) -> list[str]:
 
 def _counts(world: World, places: dict[str, list[str]]) -> list[str]:
     totals = {name: int(count) for name, count in world.get("totals", {}).items()}
-    there = Counter(where[0].partition(":")[0] for where in places.values() if where[0] != "done")
+    there = Counter(
+        where[0].partition(":")[0] for where in places.values() if where[0] not in ("done", "kept")
+    )
     accounted = sum(there.values()) + sum(totals.get(name, 0) for name in LEFT)
     faults = []
     if totals.get("enqueued", 0) != accounted:

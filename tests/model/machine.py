@@ -223,7 +223,7 @@ class Machine(Stories):
         named = ["book:1", "book:2", "nobody's"]
         stage.read(ops.holders(named), readers.holders(model, named, 0, 100))
         queue = data.draw(st.sampled_from(("sales", "mail")))
-        for place in ("ready", "scheduled", "dead", "rejected", "done"):
+        for place in ("ready", "scheduled", "dead", "rejected", "done", "kept"):
             position = readers.position(model, place, queue, offset)
             said = readers.page(model, place, queue, offset if position else 0, limit)
             stage.read(ops.page(place, queue, position, limit), said)

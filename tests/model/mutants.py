@@ -153,6 +153,25 @@ MUTANTS: dict[str, tuple[Profile, Change]] = {
         SMALL,
         Change("if redis.pcall('LLEN', key) == 0 then redis.call('LPUSH', key, '1') end", "local _ = key"),
     ),
+    "what is kept is not dropped when its time is over": (
+        SMALL,
+        Change("if over.err or #over == 0 then return end", "if true then return end", ("turn",)),
+    ),
+    "a beat drops nothing that is kept": (
+        SMALL,
+        Change("kept.drop(SWEEP_MAX)", ""),
+    ),
+    "the result of a forgotten job stays": (
+        SMALL,
+        Change("if redis.call('EXISTS', results_key) == 1 then batch", "if false then batch"),
+    ),
+    "what is kept lies among the last finished ones too": (
+        SMALL,
+        Change(
+            "kept.add(id, text, result, tonumber(ttl_ms))",
+            "ids[#ids + 1], ended[#ended + 1], ended[#ended + 2] = id, id, text",
+        ),
+    ),
     "a job done twice counts twice": (
         SMALL,
         Change("settled[id] = true", ""),

@@ -38,7 +38,8 @@ class Operators(Ends):
             return state
         self.note(f"delete: {state}")
         if state == "done":  # it counts as done already
-            self.done.remove(id)
+            if self.kept.pop(id, None) is None:
+                self.done.remove(id)
             del self.jobs[id]
             return "deleted"
         if state == "dead":

@@ -26,7 +26,7 @@ def picture(state: State) -> World:
         elif job.state == "scheduled":
             scheduled.setdefault(f"scheduled:{job.queue}", {})[job.id] = job.due_ms
         elif job.state == "done" and job.ended:
-            ends[job.id] = f"{job.ended[0]} {job.ended[1]}"
+            ends[job.id] = f"{job.ended[0]} {job.ended[1]}" + " -" * job.forgets
     keys: World = {
         "meta": {"format": "1", "partitions": "1"},
         "jobs": {id: record(job).decode() for id, job in jobs.items()},
@@ -35,6 +35,8 @@ def picture(state: State) -> World:
         "errors": {id: job.traceback for id, job in jobs.items() if job.traceback is not None},
         "where": where,
         "ends": ends,
+        "kept": state.kept,
+        "results": {id: job.result for id, job in jobs.items() if job.result},
         "gone": state.gone,
         "left": state.left,
         "done": state.done,

@@ -1,5 +1,7 @@
 """What the reading scripts must answer of a state of the model."""
 
+import math
+
 from rqlite_jobs.answers import Crew, LockEntry, LockPage, Page, QueueSurvey, Survey, WorkerEntry
 from rqlite_jobs.snapshot import Snapshot, Tries
 from tests.model.facts import Job, Trouble
@@ -18,7 +20,7 @@ def survey(state: State) -> Survey:
         dead=len(state.dead),
         rejected=len(state.rejected),
         done=len(state.done),
-        kept=0,
+        kept=len(state.kept),
         locks=len(held_keys(state)),
         workers=len(state.workers),
         records=len(state.jobs),
@@ -64,6 +66,7 @@ def look(state: State, id: str, *, whole: bool = True) -> Snapshot:
         worker=job.worker if runs else "",
         token=job.token if runs else "",
         run_at_ms=job.due_ms if job.state == "scheduled" else 0,
+        kept_until_ms=int(kept_ms) if math.isfinite(kept_ms := state.kept.get(id, 0)) else 0,
     )  # fmt: skip
 
 
@@ -85,13 +88,15 @@ def position(state: State, place: str, queue: str, passed: int) -> bytes:
     """The position behind `passed` jobs; empty at the end, and at the beginning."""
     line = _line(state, place, queue)
     left, last = len(line) - passed, line[passed - 1] if 0 < passed < len(line) else ""
-    if place == "scheduled":
+    if place in ("scheduled", "kept"):
         left += len(line) + ROOM_LEAST
     if not last:
         return b""
     mark = f"{passed} {last}" if place == "ready" else ""
     if place == "scheduled":
         mark = f"{state.jobs[last].due_ms} {last}"
+    if place == "kept":
+        mark = f"{state.kept[last]:.0f} {last}"
     return f"{left} {mark}".encode()
 
 
@@ -102,6 +107,7 @@ def _line(state: State, place: str, queue: str) -> list[str]:
         "dead": state.dead,
         "rejected": state.rejected,
         "done": state.done,
+        "kept": sorted(state.kept, key=lambda id: (state.kept[id], id)),
     }[place]
 
 

@@ -34,6 +34,7 @@ class State:
     dead: list[str] = field(default_factory=list)
     rejected: list[str] = field(default_factory=list)
     done: list[str] = field(default_factory=list)
+    kept: dict[str, float] = field(default_factory=dict)
     left: list[str] = field(default_factory=list)
     gone: dict[str, str] = field(default_factory=dict)
     locks: dict[str, Pointer] = field(default_factory=dict)

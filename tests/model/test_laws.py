@@ -22,7 +22,7 @@ SOUND: World = {
     "left": ["c"],
 }
 SURVEY = Survey(
-    2000, 0, 0, 0, 0, 0, 0, 2, {"enqueued": 3, "cancelled": 1}, [QueueSurvey("sales", 1, 1, 0, 0)]
+    2000, 0, 0, 0, 0, 0, 0, 0, 2, {"enqueued": 3, "cancelled": 1}, [QueueSurvey("sales", 1, 1, 0, 0)]
 )
 
 

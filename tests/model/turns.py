@@ -69,23 +69,25 @@ class Turns(Ends):
 
     def _settle(self, worker: str, settlements: Sequence[Settlement], again: bool) -> dict[str, str]:
         refused: dict[str, str] = {}
-        finished: list[Job] = []
-        for one in sorted(settlements, key=lambda one: one.word != "done"):
+        finished: list[tuple[Job, Settlement]] = []
+        order = {"done": 0, "returned": 1}
+        for one in sorted(settlements, key=lambda one: order.get(one.word, 2)):
+            if finished and finished[0][1].word != one.word:
+                self.finish(finished)
+                finished = []
             job = self.jobs.get(one.id)
-            if job and (job.state != "running" or job.worker != worker or job in finished):
+            if job and (job.state != "running" or job.worker != worker or one.id in _ids(finished)):
                 job = None
             if not job or job.token != one.token:
                 word = "gone" if again and not job else "stale"
                 about = ", ".join(["held anew"] * bool(job) + ["asked again"] * again)
                 self.note(f"settle: {word}" + (f" ({about})" if about else ""))
                 refused[one.id] = word
-            elif one.word == "done":
-                self.note("settle: done")
-                finished.append(job)
+            elif one.word in order:
+                kept = {None: "", 0: ", not kept"}.get(one.ttl_ms, ", kept")
+                self.note(f"settle: {one.word}{kept}")
+                finished.append((job, one))
             else:
-                if finished:
-                    self.finish(finished)
-                    finished = []
                 self.note(f"settle: {one.word}")
                 self._settle_other(job, one)
         self.finish(finished)
@@ -165,3 +167,7 @@ class Turns(Ends):
                 self.note("pass on: a pause" if paused else "pass on: something is due soon")
                 self.wake(queue)
         return more
+
+
+def _ids(finished: Sequence[tuple[Job, Settlement]]) -> set[str]:
+    return {job.id for job, _ in finished}

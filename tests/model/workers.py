@@ -39,6 +39,7 @@ class Workers(Ends):
         self.trim_dead()
         self.trim(self.rejected, self.bounds.rejected_max_count, self.bounds.dead_max_age_ms)
         self.sweep_locks()
+        self.drop_kept(self.bounds.sweep_max, "by a beat")
         others = [end for other, end in self.workers.items() if other != worker]
         return Beat(False, self.now_ms, min(others, default=0), recovered, tuple(sorted(self.queues)))
 
