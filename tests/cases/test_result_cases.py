@@ -32,7 +32,7 @@ from rqlite_jobs.script import script
 from tests.conftest import Spawn, app_on
 from tests.servers import FakeServer, Server
 from tests.worker.inside import KINDS, of_kind, working
-from tests.worker.site import Site, monitored, until
+from tests.worker.site import Site, calm, monitored, until
 
 pytestmark = pytest.mark.crash
 
@@ -204,6 +204,18 @@ def later():
 def test_a_thousand_callers_wait_for_a_thousand_results(real_server: Server) -> None:
     """At most three commands a wait; woken within 20 ms of the end, nearly all of them."""
     with Site(real_server, NAP) as site:
+        site.start("-c", "8")
+        site.jobs.nap.enqueue(0).result("20s")
+
+        def prompt() -> bool:
+            return late_p95_s(site) <= 0.02
+
+        assert calm(prompt)
+
+
+def late_p95_s(site: Site) -> float:
+    """How late nearly all of a thousand callers are told of the end; none of them costs more than three commands."""
+    with site.server.client() as client:
         late_s: list[float] = []
 
         async def wait(job: Job[float]) -> None:
@@ -211,15 +223,15 @@ def test_a_thousand_callers_wait_for_a_thousand_results(real_server: Server) -> 
             late_s.append(time.time() - returned_s)
 
         async def all_of_them() -> None:
+            site.app.control.pause("default")
             jobs = await site.jobs.nap.aenqueue_many([(0.02,)] * 1000)
             waits = [asyncio.create_task(wait(job)) for job in jobs]
-            with real_server.client() as client:
-                while client.hlen("rqj:{test}:waiters") < 1000:  # type: ignore[operator]
-                    await asyncio.sleep(0.01)
-            site.start("-c", "8")
+            while client.hlen("rqj:{test}:waiters") < 1000:  # type: ignore[operator]
+                await asyncio.sleep(0.01)
+            site.app.control.resume("default")
             await asyncio.gather(*waits)
 
-        with monitored(real_server) as lines:
+        with monitored(site.server) as lines:
             asyncio.run(all_of_them())
             asked = [
                 line
@@ -230,8 +242,8 @@ def test_a_thousand_callers_wait_for_a_thousand_results(real_server: Server) -> 
             ]
         assert len(late_s) == 1000
         assert 2000 <= len(asked) <= 3000
-        assert sorted(late_s)[949] <= 0.02
-        assert real_server.client().hlen("rqj:{test}:waiters") == 0
+        assert client.hlen("rqj:{test}:waiters") == 0
+        return sorted(late_s)[949]
 
 
 def test_a_server_that_restarts_while_they_wait(spawn: Spawn) -> None:

@@ -14,7 +14,7 @@ import signal
 import statistics
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime
 
 import psutil
@@ -26,7 +26,7 @@ from rqlite_jobs.errors import PayloadTooLarge
 from tests.conftest import Spawn, app_on
 from tests.servers import Server
 from tests.worker.inside import KINDS, burst, of_kind
-from tests.worker.site import Process, Site, monitored, until
+from tests.worker.site import Process, Site, calm, monitored, until
 
 pytestmark = pytest.mark.crash
 
@@ -429,12 +429,6 @@ def unique():
 
 
 # Cost
-
-
-def calm(within: Callable[[], bool]) -> bool:
-    """Is it within its bounds in one of three rounds? The case asks what the product costs, and the machine may be
-    busy with something else for a moment."""
-    return any(within() for _ in range(3))
 
 
 @pytest.mark.slow

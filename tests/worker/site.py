@@ -56,6 +56,14 @@ def until(met: Callable[[], T], what: str, deadline_s: float = DEADLINE_S) -> T:
     return result
 
 
+def calm(within: Callable[[], bool]) -> bool:
+    """Is it within its bounds in one of five rounds?
+
+    What is asked is how long the product takes; what else the machine does at the moment only adds to it.
+    """
+    return any(within() for _ in range(5))
+
+
 class Process:
     """One `rqj worker` in a session, and so a process group, of its own.
 
