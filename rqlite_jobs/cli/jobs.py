@@ -28,6 +28,7 @@ from rqlite_jobs.cli.target import Target, resolve
 from rqlite_jobs.cli.text import remark, say, say_json
 from rqlite_jobs.cli.times import lasted, moment, until
 from rqlite_jobs.cli.which import do_to, which_options
+from rqlite_jobs.errors import JobNotFound
 from rqlite_jobs.inspector import call_text, to_json
 from rqlite_jobs.job import Job
 
@@ -188,17 +189,31 @@ def show_jobs(target: Target, chosen: Chosen, ids: list[str]) -> None:
     """Print all that is known of some jobs.
 
     Raises:
-        JobNotFound: one of them is not known.
+        JobNotFound: one of them is not known; the others are printed before.
     """
-    jobs = [target.inspect.job(one) for one in ids]
-    if chosen.json:
+    jobs, missing = [], []
+    for one in ids:
+        try:
+            jobs.append(target.inspect.job(one))
+        except JobNotFound as error:
+            missing.append(error)
+    if chosen.json and jobs:
         told = [_document(target, job) for job in jobs]
-        say_json(told[0] if len(told) == 1 else told)
-        return
-    for at, job in enumerate(jobs):
+        say_json(told[0] if len(ids) == 1 else told)
+    for at, job in enumerate(() if chosen.json else jobs):
         if at:
             click.echo()
         _show(target, job)
+    if len(missing) > 1:
+        raise JobNotFound(
+            f"{len(missing)} of {len(ids)} ids are unknown: {_some(missing)}.", hint=missing[0].hint
+        )
+    if missing:
+        raise missing[0]
+
+
+def _some(missing: list[JobNotFound]) -> str:
+    return ", ".join(error.job_id for error in missing[:5]) + (" ..." if len(missing) > 5 else "")
 
 
 def _document(target: Target, job: Job[Any]) -> dict[str, Any]:

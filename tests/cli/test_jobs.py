@@ -151,6 +151,17 @@ def test_an_unknown_id(shop: Shop, words: list[str]) -> None:
     assert result.stdout == ""
 
 
+def test_show_prints_what_it_finds_and_names_what_it_does_not(shop: Shop) -> None:
+    (dead,) = shop.dead()
+    one = shop.rqj("jobs", "show", "nope", dead)
+    assert (one.exit_code, dead in one.stdout) == (3, True)
+    assert one.stderr.startswith("rqj: no job has the id 'nope'.\n")
+    two = shop.rqj("jobs", "show", "nope", dead, "never", "--json")
+    assert two.exit_code == 3
+    assert [job["id"] for job in json.loads(two.stdout)] == [dead]
+    assert "2 of 3 ids are unknown: nope, never." in two.stderr
+
+
 def test_cancel(shop: Shop) -> None:
     id_ = shop.app.handler("crunch_sales").options(delay="1h").enqueue(1).id
     assert shop.ok("jobs", "cancel", "--yes", id_) == f"cancelled {id_}\n"
