@@ -161,7 +161,7 @@ local function claim(queue, level)
       seen = i
     end
     if seen == 0 then return end
-    if #malformed > 0 then dead.check(dead_key) end
+    if #malformed + #expired > 0 then dead.check(dead_key) end
     if #expired > 0 then redis.call('HLEN', gone_key) redis.call('LLEN', left_key) end -- see lib/intact
     redis.call('RPOP', key, seen)
     if #under > 0 then redis.call('HDEL', tombs_key, unpack(under)) end

@@ -101,10 +101,10 @@ class Mailbox:
         with self._guard:
             if self._listening:
                 return
-            self._listening = True
             threading.Thread(
                 target=self._listen, args=(self._process,), name="rqj-results", daemon=True
             ).start()
+            self._listening = True  # not before: there may be no thread to be had
 
     def door(self) -> asyncio.Semaphore:
         """What lets a few callers of the running loop through at a time."""
@@ -126,7 +126,9 @@ class Mailbox:
                 if lost:
                     self._ask_again(process)
                     lost = False
-                self._take(process)
+                # Nothing for so long: the process may have stood still while its list ran out, or so many others
+                # wait for the job that it is told nothing any more. A wait that is answered sooner costs nothing.
+                lost = not self._take(process) and not self._address.fake
                 failures = 0
             except Exception:  # away, or not what it was: those who wait have timeouts, and it may come back
                 self._drop()
@@ -134,8 +136,8 @@ class Mailbox:
                 time.sleep(min(PAUSE_S[0] * 2.0 ** min(failures, 10), PAUSE_S[1]))
                 failures += 1
 
-    def _take(self, process: str) -> None:
-        """Wait for one end, and hand it over."""
+    def _take(self, process: str) -> bool:
+        """Wait for one end, and hand it over; False if none came."""
         listen_s = FAKE_LISTEN_S if self._address.fake else LISTEN_S
         connection = self._connection
         if connection is None:
@@ -145,9 +147,11 @@ class Mailbox:
         # From the right: the newest lie on the left.
         connection.send_command("BRPOP", self._keys.answers(process), str(listen_s))
         reply = connection.read_response(disable_decoding=True)
-        if reply is not None:
-            id_, word, text = reply[1].split(b"\0", 2)
-            self._tell(id_text(id_), Ending(word.decode(), text))
+        if reply is None:
+            return False
+        id_, word, text = reply[1].split(b"\0", 2)
+        self._tell(id_text(id_), Ending(word.decode(), text))
+        return True
 
     def _ask_again(self, process: str) -> None:
         """Ask for all that wait: their ends may have been told to a connection that was lost."""

@@ -1,18 +1,23 @@
 --- The dead: two lists of ids, newest on the left, each capped. Refused duplicates lie apart, so that they push
 -- no failure out.
--- Expects: tries_key, errors_key, where_key, and lib/clock, lib/batch, lib/tries, lib/lock, lib/job, lib/totals,
--- lib/waiters.
-local dead = {trim_max = 100}
+-- Expects: tries_key, errors_key, where_key, bodies_key, totals_key, locks_key, and lib/clock, lib/batch, lib/tries,
+-- lib/lock, lib/job, lib/totals, lib/waiters.
+local dead = {trim_max = 100, checked = {}}
 
 --- Why a job is buried whose record nobody can read.
 dead.MALFORMED = {reason = 'malformed', error = 'the record of this job is not one of ours'}
 --- The same for one whose queue cannot take it back.
 dead.UNSOUND = {reason = 'malformed', error = 'a key of the queue of this job has a foreign type'}
 
---- Stop the script here if somebody else's key of another type stands in the place of `list_key`: asked before the
--- first write for a job that may be buried, which would else be left in no place at all.
+--- Stop the script here, once for all its jobs, if somebody else's key of another type stands in the place of
+-- `list_key`, or of what else is written for a job that is buried or ends: asked before the first write for a job,
+-- which would else be left in no place at all.
 function dead.check(list_key)
+  if dead.checked[list_key] then return end
+  dead.checked[list_key] = true
   redis.call('LLEN', list_key)
+  for _, key in ipairs({tries_key, errors_key, where_key, bodies_key, totals_key}) do redis.call('HLEN', key) end
+  redis.call('ZCARD', locks_key)
 end
 
 --- Put a job into the list `list_key`, and let go of its lock.

@@ -13,6 +13,7 @@ end
 
 --- Let go of the lock of a job that is done: its key and id are added to `held`, to be freed at once with others.
 local function let_go(id, held)
+  dead.check(dead_key)
   local header = record.read(redis.call('HGET', jobs_key, id))
   if header and header.mode then
     held[#held + 1] = header.key

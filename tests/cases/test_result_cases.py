@@ -26,6 +26,7 @@ from rqlite_jobs import (
     ResultExpired,
     ResultTimeout,
     until_executed,
+    waiting,
 )
 from rqlite_jobs.models import same
 from rqlite_jobs.script import script
@@ -285,3 +286,36 @@ def test_parent_and_forked_child_wait_each_with_a_mailbox_of_its_own(real_server
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
         other.join(30)
         assert not other.is_alive()
+
+
+def test_a_caller_whose_end_was_told_to_nobody_asks_again(
+    real_server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its process stood still until its list had run out, or too many others wait for the same job."""
+    monkeypatch.setattr(waiting, "LISTEN_S", 0.2)
+    with Site(real_server, NAP) as site, real_server.client() as client:
+        job = site.jobs.later.enqueue()
+        got: list[float] = []
+        caller = threading.Thread(target=lambda: got.append(job.result("20s")))
+        caller.start()
+        until(lambda: client.delete("rqj:{test}:waiters"), "it waits")
+        site.start()
+        caller.join(20)
+        assert len(got) == 1
+
+
+def test_a_thread_that_was_not_to_be_had_is_asked_for_again(
+    real_server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Site(real_server, NAP) as site:
+        job = site.jobs.later.enqueue()
+
+        def refuse(_: threading.Thread) -> None:
+            raise RuntimeError("no more threads")
+
+        with monkeypatch.context() as limited:
+            limited.setattr(threading.Thread, "start", refuse)
+            with pytest.raises(RuntimeError, match="no more"):
+                job.result("1s")
+        site.start()
+        assert job.result("20s") > 0

@@ -53,3 +53,49 @@ def test_all_or_nothing(stage: Stage, verb: str, key: str) -> None:
         assert stage.world() == before
     else:
         assert stage.world() != before
+
+
+WRITTEN = ("dead", "tries", "errors", "where", "bodies", "totals", "locks")
+
+
+def plant(stage: Stage, key: str) -> None:
+    """Put somebody else's key in the place of one of ours."""
+    stage.client.delete(stage.key(key))
+    stage.client.set(stage.key(key), "mine")
+
+
+@pytest.mark.parametrize("key", WRITTEN)
+@pytest.mark.parametrize("word", ["done", "retry", "bury", "snooze", "putoff", "back"])
+def test_a_settlement_leaves_no_job_in_no_place(stage: Stage, word: str, key: str) -> None:
+    stage.enqueue(locked("a"))
+    (claim,) = stage.claim()
+    plant(stage, key)
+    before = stage.world()
+    with pytest.raises(RqjError):
+        stage.settle(word, claim, delay_ms=5, error="e", traceback="t")
+    assert stage.world() == before
+
+
+@pytest.mark.parametrize("key", WRITTEN)
+def test_a_claim_that_meets_an_expired_job_leaves_its_neighbours_where_they_are(
+    stage: Stage, key: str
+) -> None:
+    stage.enqueue(job("b"), locked("e", expires_ms=1), job("c"))
+    stage.worker()
+    stage.now_ms += 1
+    plant(stage, key)
+    before = stage.world()
+    with pytest.raises(RqjError):
+        stage.run(stage.ops.turn("w1", "n" * 11, ["sales"], [], 9))
+    assert stage.world() == before
+
+
+@pytest.mark.parametrize("key", WRITTEN)
+def test_what_a_dead_worker_held_is_not_lost(stage: Stage, key: str) -> None:
+    stage.enqueue(locked("a"), job("b"))
+    stage.claim(2)
+    plant(stage, key)
+    before = stage.world()["running:w1"]
+    with pytest.raises(RqjError):
+        stage.run(stage.ops.recover(3, ["w1"]))
+    assert stage.world()["running:w1"] == before
