@@ -9,8 +9,8 @@ local totals = {minutes_s = 25 * 3600, days_s = 400 * 86400, rolled = false}
 --- Keep a copy of the counters for `unit`, a minute or a day. (If somebody's key of another type lies there, none.)
 local function keep(unit, number, counters, life_s)
   local key = history_prefix .. unit .. ':' .. clock.text(number)
-  redis.pcall('HSET', key, unpack(counters))
-  if not clock.simulated then redis.call('EXPIRE', key, life_s) end
+  local kept = redis.pcall('HSET', key, unpack(counters))
+  if type(kept) == 'number' and not clock.simulated then redis.call('EXPIRE', key, life_s) end
 end
 
 --- Before anything is counted: begin a new minute, if this is one. Never an earlier one: where the clock went back

@@ -14,8 +14,8 @@ function waiters.tell(ids, word, texts)
   for i = 1, #ids do
     if lists[i] then
       for name in string.gmatch(lists[i], '%S+') do
-        redis.pcall('LPUSH', answers_prefix .. name, ids[i] .. '\0' .. word .. '\0' .. (texts and texts[i] or ''))
-        redis.call('EXPIRE', answers_prefix .. name, waiters.answers_s)
+        local key, text = answers_prefix .. name, ids[i] .. '\0' .. word .. '\0' .. (texts and texts[i] or '')
+        if type(redis.pcall('LPUSH', key, text)) == 'number' then redis.call('EXPIRE', key, waiters.answers_s) end
       end
       redis.call('HDEL', waiters_key, ids[i])
     end

@@ -151,15 +151,17 @@ def stats(ops: Operations) -> Steps[Stats]:
 
 def history(ops: Operations, by: str, last: int) -> Steps[Page[HistoryRow]]:
     """What was counted lately, the newest minute or day last."""
-    if by not in UNITS:
+    if by not in tuple(UNITS):  # asked of a tuple: a list is no key of a dict
         raise BadOption(
             f"by={shown(by)} is nothing that history is kept by.",
             hint='Give "minute" or "day".',
             option="by",
         )
-    if not 1 <= last <= HISTORY_MAX[by]:
+    if type(last) is not int or not 1 <= last <= HISTORY_MAX[by]:
         raise BadOption(
-            f"last={last} is not possible by {by}.", hint=f"Give 1 to {HISTORY_MAX[by]:,}.", option="last"
+            f"last={shown(last)} is not possible by {by}.",
+            hint=f"Give 1 to {HISTORY_MAX[by]:,}.",
+            option="last",
         )
     part: Copies = yield ops.history(by, last, limit=_COPIES)
     begin, copies, unit_ms, now_ms = part, [*part.copies], UNITS[by] * 60_000, part.now_ms
@@ -253,5 +255,7 @@ def check_limit(limit: int) -> None:
     Raises:
         BadOption: a limit out of bounds.
     """
-    if not 1 <= limit <= PAGE_MAX:
-        raise BadOption(f"limit={limit} is not possible.", hint=f"Give 1 to {PAGE_MAX:,}.", option="limit")
+    if type(limit) is not int or not 1 <= limit <= PAGE_MAX:
+        raise BadOption(
+            f"limit={shown(limit)} is not possible.", hint=f"Give 1 to {PAGE_MAX:,}.", option="limit"
+        )

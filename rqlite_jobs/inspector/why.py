@@ -25,7 +25,7 @@ _DEAD = {
 }
 _GONE = {
     "cancelled": "it was cancelled before it was started",
-    "expired": "its time was over before it was started",
+    "expired": "its time was over before it was started, or started again",
 }
 
 

@@ -416,3 +416,17 @@ def test_to_json() -> None:
     assert told["items"][0]["args"] == [1, {"$": "set", "v": [1, 2]}, "<Odd>"]
     assert "args" not in to_json(job)
     json.dumps(told)
+
+
+@pytest.mark.parametrize("wrong", ["5", 2.5, True, None, 0, 1001])
+def test_a_limit_that_is_no_number_of_things_is_refused(app: App, wrong: Any) -> None:
+    with pytest.raises(BadOption, match="is not possible"):
+        app.inspect.jobs(limit=wrong)
+
+
+@pytest.mark.parametrize(
+    ("by", "last"), [(["minute"], 5), ("week", 5), ("minute", "5"), ("day", 2.5), ("day", True)]
+)
+def test_a_history_of_nothing_is_refused(app: App, by: Any, last: Any) -> None:
+    with pytest.raises(BadOption):
+        app.inspect.history(by, last=last)
