@@ -24,6 +24,8 @@ from rqlite_jobs.errors import (
 from rqlite_jobs.job import Job
 from rqlite_jobs.link import Link
 
+_HOW = {"expired": "has expired"}
+
 
 class Home(Protocol):
     """What waiting needs of an app."""
@@ -115,9 +117,8 @@ def value_of(home: Home, job: Job[Any], ending: Ending) -> Any:
         hint = "result_ttl= says how long results are kept, and the worker's log why one could not be."
         raise ResultExpired(f"{what} is done, and its result is not kept.", hint=hint, job_id=job.id)
     if ending.word != "unknown":
-        raise JobCancelled(
-            f"{what} will not return anything: it was {ending.word}.", job_id=job.id, word=ending.word
-        )
+        how = _HOW.get(ending.word, f"was {ending.word}")
+        raise JobCancelled(f"{what} will not return anything: it {how}.", job_id=job.id, word=ending.word)
     if job.outcome is not None:
         hint = "Keep its results longer: declare the job with result_ttl=."
         raise ResultExpired(f"{what} was enqueued, and nothing of it is left.", hint=hint, job_id=job.id)

@@ -99,6 +99,10 @@ def pause_ms(for_: Duration | None) -> int:
 
 
 def _texts(ids: str | Iterable[str]) -> Iterable[str]:
+    if not isinstance(ids, Iterable):
+        raise BadOption(
+            f"{shown(ids)} is {a_type(ids)}, and no ids.", hint="Give ids as text: job.id.", option="ids"
+        )
     for one in (ids,) if isinstance(ids, str) else ids:
         if not isinstance(one, str):
             raise BadOption(

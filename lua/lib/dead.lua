@@ -2,7 +2,8 @@
 -- no failure out.
 -- Expects: tries_key, errors_key, where_key, bodies_key, totals_key, locks_key, and lib/clock, lib/batch, lib/tries,
 -- lib/lock, lib/job, lib/totals, lib/waiters.
-local dead = {trim_max = 100, checked = {}}
+local dead = {trim_max = 100}
+local checked = {}
 
 --- Why a job is buried whose record nobody can read.
 dead.MALFORMED = {reason = 'malformed', error = 'the record of this job is not one of ours'}
@@ -13,8 +14,8 @@ dead.UNSOUND = {reason = 'malformed', error = 'a key of the queue of this job ha
 -- `list_key`, or of what else is written for a job that is buried or ends: asked before the first write for a job,
 -- which would else be left in no place at all.
 function dead.check(list_key)
-  if dead.checked[list_key] then return end
-  dead.checked[list_key] = true
+  if checked[list_key] then return end
+  checked[list_key] = true
   redis.call('LLEN', list_key)
   for _, key in ipairs({tries_key, errors_key, where_key, bodies_key, totals_key}) do redis.call('HLEN', key) end
   redis.call('ZCARD', locks_key)

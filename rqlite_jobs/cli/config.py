@@ -47,10 +47,10 @@ def command(chosen: Chosen, names: tuple[str, ...], **flags: Any) -> None:
         told = {name: {"value": value, "from": origin} for name, (value, origin) in found.items()}
         say_json({"settings": told})
     elif wanted:
-        for value, _ in found.values():
-            say(_text(value))
+        for name, (value, _) in found.items():
+            say(_text(value, name))
     else:
-        draw(_COLUMNS, ((name, _text(value), origin) for name, (value, origin) in found.items()))
+        draw(_COLUMNS, ((name, _text(value, name), origin) for name, (value, origin) in found.items()))
 
 
 def _found(app: "App", name: str) -> tuple[Any, str]:
@@ -75,9 +75,12 @@ def _url(app: "App") -> tuple[str | None, str]:
         return f"{url.partition('://')[0]}://***" if "://" in url else "***", origin
 
 
-def _text(value: Any) -> str:
+_UNSET = {"url": "the embedded server", "result_ttl": "as long as the job is among the last finished ones"}
+
+
+def _text(value: Any, name: str) -> str:
     if value is None:
-        return "the embedded server"
+        return _UNSET.get(name, "-")
     if isinstance(value, bool):
         return "1" if value else "0"
     if isinstance(value, dict):

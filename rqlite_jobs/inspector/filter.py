@@ -23,6 +23,9 @@ class AsText(str):
 class Filter:
     """Which jobs are wanted; None, or nothing: any.
 
+    Raises:
+        BadOption: a name, error, tag or text that is empty, or no text.
+
     Attributes:
         queue: those of this queue.
         name: those of the job declared under this name.
@@ -40,6 +43,16 @@ class Filter:
     tag: str | None = None
     arg: Mapping[str, Any] = field(default_factory=dict)
     text: str | None = None
+
+    def __post_init__(self) -> None:
+        # An empty text lies in every other: a variable that was not set must not delete everything.
+        for option in ("name", "error", "tag", "text"):
+            value = getattr(self, option)
+            if value is not None and (not isinstance(value, str) or not value):
+                found = "empty" if value == "" else f"{a_type(value)}, not text"
+                raise BadOption(
+                    f"{option}={shown(value)} is {found}.", hint="Leave it out to take all.", option=option
+                )
 
     @property
     def looks_inside(self) -> bool:

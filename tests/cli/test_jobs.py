@@ -162,6 +162,16 @@ def test_show_prints_what_it_finds_and_names_what_it_does_not(shop: Shop) -> Non
     assert "2 of 3 ids are unknown: nope, never." in two.stderr
 
 
+@pytest.mark.parametrize("option", ["--text", "--error", "--name", "--tag"])
+@pytest.mark.parametrize("verb", ["jobs delete", "dead revive", "dead delete"])
+def test_an_empty_filter_does_nothing_to_nobody(shop: Shop, verb: str, option: str) -> None:
+    (dead,) = shop.dead()
+    result = shop.rqj(*verb.split(), option, "", "--yes")
+    assert result.exit_code == 2
+    assert "is empty" in result.stderr
+    assert shop.json("jobs", "show", dead)["state"] == "dead"
+
+
 def test_cancel(shop: Shop) -> None:
     id_ = shop.app.handler("crunch_sales").options(delay="1h").enqueue(1).id
     assert shop.ok("jobs", "cancel", "--yes", id_) == f"cancelled {id_}\n"

@@ -430,3 +430,12 @@ def test_a_limit_that_is_no_number_of_things_is_refused(app: App, wrong: Any) ->
 def test_a_history_of_nothing_is_refused(app: App, by: Any, last: Any) -> None:
     with pytest.raises(BadOption):
         app.inspect.history(by, last=last)
+
+
+@pytest.mark.parametrize("option", ["name", "error", "tag", "text"])
+@pytest.mark.parametrize("wrong", ["", 5, b"x"])
+def test_a_filter_of_nothing_is_refused_and_does_not_take_everything(
+    app: App, option: str, wrong: Any
+) -> None:
+    with pytest.raises(BadOption, match=f"{option}="):
+        app.inspect.jobs(**{option: wrong})
