@@ -1,8 +1,7 @@
 #!lua flags=allow-oom
 --- Delete jobs with all that is known of them, wherever they are; a running one is left alone.
--- Answers with a word for each id, in order: `deleted`; `running`, `unknown`, or `cancelled`, it is gone already;
--- `malformed`, its record is none of ours: the claim that meets it buries it; or `unsound`, a key of its queue has a
--- foreign type.
+-- Answers with a word for each id, in order: `deleted`; `running`, `unknown`, or `cancelled`, it is gone already; or
+-- `unsound`, a key of its queue has a foreign type.
 local jobs_key         = KEYS[1]  -- hash    id -> record
 local bodies_key       = KEYS[2]  -- hash    id -> payload over 2 KiB
 local tries_key        = KEYS[3]  -- hash    id -> what went wrong so far
@@ -70,7 +69,7 @@ for i = ids_at, #ids do
   elseif state == 'done' then
     ends.check()
     if redis.call('LREM', done_key, -1, id) == 0 then redis.call('ZREM', kept_key, id) end
-  else
+  elseif state ~= 'malformed' then
     word = state
   end
   if word == 'deleted' then

@@ -63,8 +63,7 @@ class Control:
         """Delete jobs with all that is known of them, wherever they are; running ones are left alone.
 
         Returns:
-            id -> `deleted`; `running cancelled expired malformed unknown`, what it is instead;
-                `unsound`, see `cancel`.
+            id -> `deleted`; `running cancelled expired unknown`, what it is instead; `unsound`, see `cancel`.
         """
         return self._run(steps.each(ids, lambda some: self._ops.delete(some, by)))
 

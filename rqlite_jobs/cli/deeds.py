@@ -28,7 +28,7 @@ _REMEDIES = {
     "ready": "it waits to be run; `rqj jobs cancel` keeps it from that",
     "scheduled": "it waits for its time; `rqj jobs cancel` keeps it from that",
     "delayed": "it has not failed, and waits for the time it was given",
-    "malformed": "its record is not one of ours; the claim that meets it puts it among the dead",
+    "malformed": "its record is not one of ours; `rqj jobs delete` removes it",
     "expired": "its time was over before it was started",
     "cancelled": "it was cancelled before",
     "unknown": "nothing of it is known",

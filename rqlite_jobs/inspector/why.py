@@ -83,12 +83,7 @@ def _reason(
     if state in ("ready", "scheduled"):
         queue = next((one for one in survey.queues if one.name == job.queue), None)
         return _ready(job, queue, workers)
-    return (
-        "malformed",
-        "its record is not one of ours",
-        "The claim that meets it buries it; then rqj dead delete removes it.",
-        None,
-    )
+    return "malformed", "its record is not one of ours", "rqj jobs delete removes it.", None
 
 
 def _dead(job: Job[Any], found: Snapshot) -> tuple[str, str, str, None]:
