@@ -18,7 +18,8 @@ local running_prefix   = KEYS[12] -- hashes  .. worker: id -> kind and token
 local answers_prefix   = KEYS[13] -- lists   .. process: ends of jobs that it waits for
 local asked_ms         = tonumber(ARGV[1])  -- -1: ask the server
 local process          = ARGV[2]            -- the asker's answer list
-local id               = ARGV[3]            -- which job
+local ticket           = ARGV[3]            -- a number that grows with each caller of that process
+local id               = ARGV[4]            -- which job
 --- @include lib/clock.lua
 --- @include lib/batch.lua
 --- @include lib/record.lua
@@ -35,7 +36,7 @@ if state == 'done' then
 elseif state == 'dead' then
   return {'dead', tries.read(redis.call('HGET', tries_key, id)).error}
 elseif state == 'ready' or state == 'scheduled' or state == 'running' then
-  waiters.add(id, process)
+  waiters.add(id, process, ticket)
   return {'waiting', ''}
 end
 return {state, ''}

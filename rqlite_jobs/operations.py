@@ -212,9 +212,9 @@ class Operations(Acts):
 
     # What readers ask.
 
-    def wait(self, process: str, id: str) -> Call[Ending]:
-        """How a job ended; or that it has not, and the list of this process is going to be told."""
-        return self._call("wait", [self.clock.now_ms(), process, id], Ending.read)
+    def wait(self, process: str, ticket: int, id: str) -> Call[Ending]:
+        """How a job ended; or that it has not, and the list of this process is going to be told, with the ticket."""
+        return self._call("wait", [self.clock.now_ms(), process, ticket, id], Ending.read)
 
     def look(self, ids: Sequence[str]) -> Call[list[Snapshot]]:
         """Look at jobs by id, with payload and traceback. At most 100."""

@@ -52,7 +52,7 @@ async def aresult_of(home: Home, job: Job[Any], timeout: Duration | None) -> Any
     with link.mailbox.waiter(job.id) as waiter:
         # A few at a time: a thousand callers at once would open a thousand connections to ask.
         async with link.mailbox.door():
-            ending = await link.arun(link.operations.wait(waiter.process, job.id))
+            ending = await link.arun(link.operations.wait(waiter.process, waiter.ticket, job.id))
         if ending.word == "waiting":
             link.mailbox.listen()
             left_s = None if timeout_ms is None else began_s + timeout_ms / 1000 - time.monotonic()
@@ -84,7 +84,7 @@ def ending_of(
     timeout_ms = _timeout_ms(timeout)
     until_s, link = time.monotonic() + (math.inf if timeout_ms is None else timeout_ms / 1000), home.link
     with link.mailbox.waiter(job.id) as waiter:
-        ending = link.run(link.operations.wait(waiter.process, job.id))
+        ending = link.run(link.operations.wait(waiter.process, waiter.ticket, job.id))
         if ending.word != "waiting":
             return ending
         link.mailbox.listen()

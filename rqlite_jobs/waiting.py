@@ -3,6 +3,7 @@
 import asyncio
 import concurrent.futures
 import contextlib
+import itertools
 import os
 import threading
 import time
@@ -37,10 +38,12 @@ class Waiter:
 
     Attributes:
         process: the list that is to get the end.
+        ticket: a number; who came later has a higher one.
         future: gets the end. It may be awaited with `asyncio.wrap_future`.
     """
 
     process: str
+    ticket: int
     future: "concurrent.futures.Future[Ending]" = field(default_factory=concurrent.futures.Future)
 
     def tell(self, ending: Ending) -> None:
@@ -58,8 +61,8 @@ class Mailbox:
         caller: asks again for those that still wait, when the connection was lost.
         operations: of the namespace.
 
-    Its thread lives as long as somebody waits. Each has a list of a new name: what a caller who gave up is still
-    told, in the old list, must not be taken for the end of a later job of the same id.
+    Its thread lives as long as somebody waits. An end has the ticket of the last who asked for it by then, and is for
+    those up to that one: an id may come again, and who waits for its new job must not be told how the old one ended.
     """
 
     def __init__(self, address: Address, keys: Keys, caller: Caller, operations: Operations) -> None:
@@ -69,6 +72,7 @@ class Mailbox:
         self._operations = operations
         self._guard = threading.Lock()
         self._waiting: dict[str, list[Waiter]] = {}
+        self._tickets = itertools.count(1)
         self._listening = False
         self._process = ""
         self._connection: Any = None
@@ -84,7 +88,7 @@ class Mailbox:
         with self._guard:
             if not self._listening and not self._waiting:
                 self._process = os.urandom(8).hex()
-            mine = Waiter(self._process)
+            mine = Waiter(self._process, next(self._tickets))
             self._waiting.setdefault(id, []).append(mine)
         try:
             yield mine
@@ -149,24 +153,28 @@ class Mailbox:
         reply = connection.read_response(disable_decoding=True)
         if reply is None:
             return False
-        id_, word, text = reply[1].split(b"\0", 2)
-        self._tell(id_text(id_), Ending(word.decode(), text))
+        id_, ticket, word, text = reply[1].split(b"\0", 3)
+        self._tell(id_text(id_), int(ticket), Ending(word.decode(), text))
         return True
 
     def _ask_again(self, process: str) -> None:
         """Ask for all that wait: their ends may have been told to a connection that was lost."""
         with self._guard:
-            ids = list(self._waiting)
-        for id in ids:
-            ending = self._caller.run(self._operations.wait(process, id), patient=False)
+            last = {id: waiters[-1].ticket for id, waiters in self._waiting.items()}
+        for id, ticket in last.items():
+            ending = self._caller.run(self._operations.wait(process, ticket, id), patient=False)
             if ending.word != "waiting":
-                self._tell(id, ending)
+                self._tell(id, ticket, ending)
 
-    def _tell(self, id: str, ending: Ending) -> None:
+    def _tell(self, id: str, ticket: int, ending: Ending) -> None:
+        """Hand an end over to all who waited for it when it came."""
         with self._guard:
             waiters = self._waiting.pop(id, [])
+            if later := [one for one in waiters if one.ticket > ticket]:
+                self._waiting[id] = later
         for one in waiters:
-            one.tell(ending)
+            if one.ticket <= ticket:
+                one.tell(ending)
 
     def _drop(self) -> None:
         connection, self._connection = self._connection, None

@@ -63,7 +63,7 @@ class Executor:
         self._rng = rng
         self._reports = reports
         self._unknown: set[str] = set()
-        self._ttl_ms = app.settings.result_ttl_ms
+        self._terms: dict[str, tuple[Retry, int | None]] = {}
         self._result_max = app.settings.result_max
 
     def prepare(self, claim: Claim) -> Run | Settlement:
@@ -81,11 +81,11 @@ class Executor:
             return outcome.unknown(claim)
         try:
             args, kwargs = handler.bind_payload(payload)
-            wire = payload.options.get("r")
-            retry = self._app.retry_of(handler) if wire is None else Retry.from_wire(wire)
-            ttl_ms = payload.options.get("t")
-            if type(ttl_ms) is not int:
-                ttl_ms = handler.declared.result_ttl_ms
+            retry, ttl_ms = self._terms.get(payload.name) or self._terms_of(handler)
+            if payload.options:
+                wire, own_ms = payload.options.get("r"), payload.options.get("t")
+                retry = retry if wire is None else Retry.from_wire(wire)
+                ttl_ms = own_ms if type(own_ms) is int else ttl_ms
         except BaseException as error:
             # Restoring a dataclass or model runs code of the app, which may even exit.
             why = str(error) if isinstance(error, RqjError | Malformed) else describe(error)[0]
@@ -93,9 +93,7 @@ class Executor:
                 "job %s (%s) is buried: its arguments do not fit the handler: %s", claim.id, payload.name, why
             )
             return outcome.malformed(claim, f"its arguments do not fit the handler {payload.name!r}: {why}")
-        return Run(
-            claim, handler, args, kwargs, retry, self._ttl_ms if ttl_ms is None else ttl_ms, self._reports
-        )
+        return Run(claim, handler, args, kwargs, retry, ttl_ms, self._reports)
 
     def execute(self, claim: Claim) -> Settlement:
         """Run a job to its end in this thread. Whatever it raises becomes part of the answer."""
@@ -132,6 +130,13 @@ class Executor:
         finally:
             RUNNING.reset(mark)
         return outcome.done(run.claim) if value is None and not run.ttl_ms else self._returned(run, value)
+
+    def _terms_of(self, handler: Handler[..., Any]) -> tuple[Retry, int | None]:
+        """On which terms jobs of a handler run whose call says nothing else: kept, for it is asked for each of them."""
+        own_ms = handler.declared.result_ttl_ms
+        ttl_ms = self._app.settings.result_ttl_ms if own_ms is None else own_ms
+        terms = self._terms[handler.name] = (self._app.retry_of(handler), ttl_ms)
+        return terms
 
     def _returned(self, run: Run, value: Any) -> Settlement:
         """The job is done, whatever becomes of what it returned."""

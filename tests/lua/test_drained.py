@@ -16,7 +16,7 @@ def test_a_busy_day_leaves_only_what_stays(stage: Stage) -> None:
     )  # fmt: skip
     stage.enqueue(locked("rejected", on_conflict="reject"))
     for id in ("plain", "cancelled", "gone", "deleted", "buried"):
-        stage.run(ops.wait("p", id))
+        stage.run(ops.wait("p", 1, id))
     stage.run(ops.cancel(["cancelled", "gone"]))
     stage.run(ops.delete(["deleted"]))
     stage.run(ops.bury(["buried"], "why"))

@@ -109,7 +109,7 @@ def test_a_settlement_with_a_result_stops_there_too(stage: Stage, name: str, ttl
 def test_a_key_of_a_foreign_type_in_the_way_of_an_answer_stops_no_end(stage: Stage, name: str) -> None:
     stage.enqueue(job("a"), locked("b"), job("c"), locked("d"))
     for id in "abcd":
-        stage.run(stage.ops.wait("p", id))
+        stage.run(stage.ops.wait("p", 1, id))
     stage.client.delete(stage.key(name))
     stage.client.set(stage.key(name), "mine")
     a, b = stage.claim(2)

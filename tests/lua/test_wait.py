@@ -28,7 +28,7 @@ def returned(stage: Stage, *ids: str, **facts: Any) -> dict[str, Any]:
 
 def asked(stage: Stage, id: str) -> tuple[str, bytes]:
     """How a job ended, for nobody that waits."""
-    ending = stage.run(stage.ops.wait("p", id))
+    ending = stage.run(stage.ops.wait("p", 1, id))
     return ending.word, ending.text
 
 
@@ -172,9 +172,9 @@ def test_a_job_that_waits_or_runs(stage: Stage) -> None:
     stage.claim(2)
     stage.enqueue(job("ready"))
     for id in ("scheduled", "running", "held", "ready"):
-        answer, changed = stage.did(stage.ops.wait("p", id))
+        answer, changed = stage.did(stage.ops.wait("p", 1, id))
         assert answer == Ending("waiting", b"")
-        assert changed["waiters"] == {id: (None, "p")}
+        assert changed["waiters"] == {id: (None, "p/1")}
         assert set(changed) == {"waiters"}
 
 
@@ -186,7 +186,7 @@ def test_a_job_that_has_ended_notes_nobody(stage: Stage) -> None:
     stage.client.hset(stage.key("jobs"), "malformed", "mine")
     answers = {}
     for id in ("done", "dead", "cancelled", "malformed", "nobody"):
-        answer, changed = stage.did(stage.ops.wait("p", id))
+        answer, changed = stage.did(stage.ops.wait("p", 1, id))
         assert changed == {}
         answers[id] = (answer.word, answer.text)
     assert answers == {
@@ -198,21 +198,31 @@ def test_a_job_that_has_ended_notes_nobody(stage: Stage) -> None:
 def test_more_than_one_process_waits_each_once(stage: Stage) -> None:
     stage.enqueue(job("a"))
     for process in ("p", "q", "p"):
-        stage.run(stage.ops.wait(process, "a"))
-    assert stage.world()["waiters"] == {"a": "q p"}
+        stage.run(stage.ops.wait(process, 1, "a"))
+    assert stage.world()["waiters"] == {"a": "q/1 p/1"}
     (claim,) = stage.claim()
     stage.settle("returned", claim, result=RESULT)
     world = stage.world()
-    assert (world["answers:p"], world["answers:q"]) == (["a\0done\0" + RESULT.decode()],) * 2
+    assert (world["answers:p"], world["answers:q"]) == (["a\0001\0done\0" + RESULT.decode()],) * 2
     assert "waiters" not in world
     assert all(50_000 < stage.ttls_ms()[f"answers:{process}"] <= 60_000 for process in "pq")
+
+
+def test_the_highest_ticket_of_a_process_counts(stage: Stage) -> None:
+    stage.enqueue(job("a"))
+    for ticket in (2, 10, 9):
+        stage.run(stage.ops.wait("p", ticket, "a"))
+        stage.run(stage.ops.wait("q", 1, "a"))
+    assert stage.world()["waiters"] == {"a": "p/10 q/1"}
+    stage.run(stage.ops.cancel(["a"]))
+    assert stage.world()["answers:p"] == ["a\00010\0cancelled\0"]
 
 
 def test_at_most_a_hundred_processes(stage: Stage) -> None:
     stage.enqueue(job("a"))
     for number in range(105):
-        stage.run(stage.ops.wait(f"p{number}", "a"))
-    assert stage.world()["waiters"]["a"].split() == [f"p{number}" for number in range(5, 105)]
+        stage.run(stage.ops.wait(f"p{number}", 1, "a"))
+    assert stage.world()["waiters"]["a"].split() == [f"p{number}/1" for number in range(5, 105)]
 
 
 # Told by every end.
@@ -245,7 +255,7 @@ def expire(stage: Stage) -> None:
     stage.run(stage.ops.cancel(["a"]))
     stage.enqueue(job("a", expires_ms=5, own_id=True))
     stage.client.delete(stage.key("answers:p"))
-    stage.run(stage.ops.wait("p", "a"))
+    stage.run(stage.ops.wait("p", 1, "a"))
     stage.now_ms += 6
     stage.claim()
 
@@ -281,11 +291,12 @@ ENDS: dict[str, tuple[Callable[[Stage], object], str]] = {
 def test_every_end_is_told(stage: Stage, how: str) -> None:
     end, told = ENDS[how]
     stage.enqueue(job("a"), job("b"))
-    stage.run(stage.ops.wait("p", "a"))
+    stage.run(stage.ops.wait("p", 1, "a"))
     end(stage)
     world = stage.world()
     (entry,) = world["answers:p"]
-    assert entry.startswith("a\0" + told) if told == "dead\0" else entry == "a\0" + told
+    told = "a\0001\0" + told
+    assert entry.startswith(told) if told.endswith("dead\0") else entry == told
     assert "waiters" not in world
     assert 0 < stage.ttls_ms()["answers:p"] <= 60_000
 
@@ -293,18 +304,18 @@ def test_every_end_is_told(stage: Stage, how: str) -> None:
 @pytest.mark.parametrize("word", ["retry", "snooze", "putoff", "back"])
 def test_what_is_no_end_is_not_told(stage: Stage, word: str) -> None:
     stage.enqueue(job("a"))
-    stage.run(stage.ops.wait("p", "a"))
+    stage.run(stage.ops.wait("p", 1, "a"))
     stage.settle(word, stage.claim()[0], delay_ms=5)
-    assert stage.world()["waiters"] == {"a": "p"}
+    assert stage.world()["waiters"] == {"a": "p/1"}
     assert "answers:p" not in stage.world()
 
 
 def test_ends_lie_newest_on_the_left(stage: Stage) -> None:
     stage.enqueue(job("a"), job("b"))
     for id in "ab":
-        stage.run(stage.ops.wait("p", id))
+        stage.run(stage.ops.wait("p", 1, id))
     stage.run(stage.ops.cancel(["a", "b"]))
-    assert stage.world()["answers:p"] == ["b\0cancelled\0", "a\0cancelled\0"]
+    assert stage.world()["answers:p"] == ["b\0001\0cancelled\0", "a\0001\0cancelled\0"]
 
 
 def test_an_entry_of_tries_that_died_without_words(stage: Stage) -> None:

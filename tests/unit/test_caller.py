@@ -147,7 +147,7 @@ def test_every_script_runs_under_both_names(driver: Driver, stage: Stage) -> Non
         ops.release(["x"]), ops.purge("q"), ops.pause("q", 0, "me"),
         ops.look(["x"]),
         ops.page("dead", "", limit=5), ops.holders(), ops.crew(), ops.survey(), ops.history("day", 7), ops.changes(),
-        ops.wait("p", "x"), ops.report("w", [("x", "1-0123456789abcdef", 0.5, "")]),
+        ops.wait("p", 1, "x"), ops.report("w", [("x", "1-0123456789abcdef", 0.5, "")]),
     ]  # fmt: skip
     stage.client.script_flush()
     first = [driver.run(call) for call in calls]

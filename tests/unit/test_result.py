@@ -196,8 +196,36 @@ def test_a_told_end_of_an_earlier_job_is_not_that_of_a_later_one(app: App, echo:
     assert joined(found) == 2
 
 
+def test_each_is_told_the_end_of_the_job_that_it_waits_for(app: App, echo: Any, waiting: Any) -> None:
+    """Also where the first end is still on its way when somebody waits for the second job of that id."""
+    mailbox, go_on = app.link.mailbox, threading.Event()
+    take = mailbox._take
+
+    def late(process: str) -> None:
+        go_on.wait(20)
+        take(process)
+
+    mailbox._take = late  # type: ignore[method-assign]
+    first = echo.options(id="x").enqueue(1)
+    told = waiting(first), waiting(first)
+    until(lambda: app.caller.command("HGET", app.keys.fixed("waiters"), "x").endswith(b"/2"), "both wait")
+    assert first.cancel()
+    later = waiting(echo.options(id="x").enqueue(2))
+    go_on.set()
+    assert [joined(one).word for one in told] == ["cancelled"] * 2
+    drain(app)
+    assert joined(later) == 2
+
+
+def test_who_waits_longer_is_told_with_the_last_of_a_process(app: App, echo: Any, waiting: Any) -> None:
+    job = echo.enqueue(3)
+    told = [waiting(job) for _ in range(3)]
+    drain(app)
+    assert [joined(one) for one in told] == [3, 3, 3]
+
+
 def test_a_waiter_is_told_once(app: App) -> None:
-    waiter = Waiter("p")
+    waiter = Waiter("p", 1)
     waiter.tell(Ending("done", b""))
     waiter.tell(Ending("dead", b""))
     assert waiter.future.result(0).word == "done"
