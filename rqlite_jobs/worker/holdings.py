@@ -13,6 +13,8 @@ HAND_S = 0.005
 """How much work, in seconds, may lie in a hand: so little that no idle worker elsewhere waits for it."""
 HAND_MAX = 96
 """The most jobs in a hand, however short they are: a turn stays a small script."""
+TURN_BYTES = 16 * 1024 * 1024
+"""How much a turn takes along of what jobs returned: the server answers nobody else meanwhile."""
 STALE_S = 0.05
 """A hand untouched for so long lies behind a job that took longer than was thought."""
 
@@ -36,6 +38,7 @@ class Holdings:
         self._held: dict[str, Claim] = {}
         self._hand: deque[Claim] = deque()
         self._ended: list[Settlement] = []
+        self._bytes = 0  # of the results in there
         self._turns = 0  # ever begun; a turn's number is how many began before it
         self._under_way: set[int] = set()
         self._found_nothing: int | None = None  # turns from this one on began after one had found nothing
@@ -104,12 +107,21 @@ class Holdings:
             if self._held.get(claim.id) is not claim:
                 return False
             self._ended.append(settlement)
+            if settlement.result:
+                self._bytes += len(settlement.result)
             return True
 
     def begin_turn(self) -> tuple[int, list[Settlement]]:
-        """Begin a turn: its number, and all outcomes not yet on their way; they stay held until `settled`."""
+        """Begin a turn: its number, and the outcomes not yet on their way; they stay held until `settled`.
+
+        All of them, but where their results come to more than `TURN_BYTES` some are left for the next turn.
+        """
         with self._guard:
             number, ended, self._ended = self._turns, self._ended, []
+            if self._bytes > TURN_BYTES:
+                count = _fitting(ended)
+                ended, self._ended = ended[:count], ended[count:]
+            self._bytes = sum(len(one.result) for one in self._ended)
             self._turns += 1
             self._under_way.add(number)
             return number, ended
@@ -151,7 +163,7 @@ class Holdings:
         """Forget everything: the lease is lost, and what is still running here is somebody else's now."""
         with self._guard:
             dropped = list(self._held.values())
-            self._held, self._hand, self._ended = {}, deque(), []
+            self._held, self._hand, self._ended, self._bytes = {}, deque(), [], 0
             self.era += 1
             return dropped
 
@@ -193,3 +205,13 @@ class Holdings:
         while self._hand:
             self._ended.append(outcome.handed_back(self._hand.pop()))
         return count
+
+
+def _fitting(ended: Sequence[Settlement]) -> int:
+    """How many of these outcomes, from the first on, fit into a turn; one at least."""
+    size = 0
+    for at, one in enumerate(ended):
+        size += len(one.result)
+        if size > TURN_BYTES and at:
+            return at
+    return len(ended)

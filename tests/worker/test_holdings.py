@@ -4,7 +4,7 @@ import threading
 
 from rqlite_jobs.operations import Settlement
 from rqlite_jobs.worker import outcome
-from rqlite_jobs.worker.holdings import HAND_MAX, HAND_S, STALE_S, Holdings
+from rqlite_jobs.worker.holdings import HAND_MAX, HAND_S, STALE_S, TURN_BYTES, Holdings
 from tests.worker.parts import Clock, claim, done
 
 A, B, C, D = (claim(name) for name in "abcd")
@@ -151,3 +151,20 @@ def test_many_threads_give_out_each_job_of_a_hand_once() -> None:
         thread.join()
     assert sorted(id for mine in got for id in mine) == sorted(one.id for one in claims)
     assert len(holdings.begin_turn()[1]) == 5000
+
+
+def test_a_turn_takes_results_up_to_a_bound_in_bytes() -> None:
+    holdings, part = Holdings(), b"x" * (TURN_BYTES // 4)
+    sizes = [part, part, part, part, b"y", b"", part * 8, b"", b"z"]
+    claims = [claim(str(number), number) for number in range(len(sizes))]
+    holdings.receive(claims, len(claims))
+    for one, result in zip(claims, sizes, strict=True):
+        assert holdings.end(one, Settlement("returned", one.id, one.token, result=result))
+    taken = []
+    while holdings.waiting:
+        number, settlements = holdings.begin_turn()
+        taken.append([one.id for one in settlements])
+        holdings.settled(settlements)
+        holdings.end_turn(number)
+    assert taken == [["0", "1", "2", "3"], ["4", "5"], ["6"], ["7", "8"]]
+    assert holdings.ids() == []
