@@ -201,9 +201,9 @@ def test_each_is_told_the_end_of_the_job_that_it_waits_for(app: App, echo: Any, 
     mailbox, go_on = app.link.mailbox, threading.Event()
     take = mailbox._take
 
-    def late(process: str) -> None:
+    def late(process: str) -> bool:
         go_on.wait(20)
-        take(process)
+        return take(process)
 
     mailbox._take = late  # type: ignore[method-assign]
     first = echo.options(id="x").enqueue(1)
