@@ -234,6 +234,8 @@ def late_p95_s(site: Site) -> float:
 
         with monitored(site.server) as lines:
             asyncio.run(all_of_them())
+            client.echo("all are told")
+            until(lambda: any("all are told" in line for line in lines), "what was asked is seen whole")
             asked = [
                 line
                 for line in lines
