@@ -10,9 +10,10 @@ from rqlite_jobs.changelog import ACTS, Changes
 from rqlite_jobs.durations import instant
 from rqlite_jobs.errors import BadOption, nearest, shown
 from rqlite_jobs.inspector.cursor import bad_cursor
-from rqlite_jobs.inspector.questions import SCAN_MAX, Steps, check_limit
+from rqlite_jobs.inspector.questions import SCAN_MAX, check_limit
 from rqlite_jobs.inspector.rows import Page, moment
 from rqlite_jobs.operations import Operations
+from rqlite_jobs.steps import Steps
 
 _STEP = 500  # lines of up to some 5 KiB each: the server answers nobody else while it looks at them
 _CURSOR = re.compile(r"[0-9]{1,20}-[0-9]{1,20}[ce]")

@@ -1,12 +1,9 @@
-"""What an inspector asks, in steps and without I/O: each function yields calls, is sent the answers, and returns rows.
+"""What an inspector asks, in steps; each question stands here once, and comes to rows."""
 
-So each question stands here once, and is asked by threads and by event loops alike.
-"""
-
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, TypeAlias, TypeVar
+from typing import Any
 
 from rqlite_jobs.answers import Crew, LockPage, Survey
 from rqlite_jobs.answers import Page as Part
@@ -18,11 +15,9 @@ from rqlite_jobs.inspector.filter import Filter
 from rqlite_jobs.inspector.jobs import Home, is_partial, job_of
 from rqlite_jobs.inspector.rows import HistoryRow, LockRow, Page, QueueRow, Stats, WorkerRow
 from rqlite_jobs.job import Job
-from rqlite_jobs.operations import Call, Operations
+from rqlite_jobs.operations import Operations
 from rqlite_jobs.snapshot import Snapshot
-
-T = TypeVar("T")
-Steps: TypeAlias = Generator[Call[Any], Any, T]
+from rqlite_jobs.steps import Steps
 
 STATES = ("running", "ready", "scheduled", "dead", "done")
 """The states whose jobs can be listed, in the order of a listing of all."""

@@ -2,39 +2,23 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, Protocol
 
+from rqlite_jobs import steps
 from rqlite_jobs.inspector import changes, questions
 from rqlite_jobs.inspector.changes import ChangeRow
 from rqlite_jobs.inspector.filter import Filter, check_arg
 from rqlite_jobs.inspector.jobs import Home
-from rqlite_jobs.inspector.questions import Steps
 from rqlite_jobs.inspector.rows import HistoryRow, LockRow, Page, QueueRow, Stats, WorkerRow
 from rqlite_jobs.inspector.why import Reason, why
 from rqlite_jobs.job import Job
-from rqlite_jobs.operations import Call, Operations
-
-T = TypeVar("T")
 
 
-class Asked(Home, Protocol):
+class Asked(Home, steps.Asked, Protocol):
     """The app that an inspector asks."""
 
-    @property
-    def operations(self) -> Operations:
-        """The calls of its namespace."""
-        ...
 
-    def run(self, call: Call[T], /) -> T:
-        """Send a call."""
-        ...
-
-    async def arun(self, call: Call[T], /) -> T:
-        """Send a call."""
-        ...
-
-
-class Inspector:
+class Inspector(steps.Stepper):
     """Typed readers of one namespace; `app.inspect` is one. Each has a twin with the prefix `a` for async code.
 
     Args:
@@ -46,7 +30,8 @@ class Inspector:
     """
 
     def __init__(self, app: Asked) -> None:
-        self._app = app
+        super().__init__(app)
+        self._home = app
 
     def job(self, id: str, /) -> Job[Any]:
         """Read one job, with its arguments and traceback.
@@ -54,19 +39,19 @@ class Inspector:
         Raises:
             JobNotFound: no job of this id is known.
         """
-        return self._run(questions.job(self._app, self._ops, id))
+        return self._run(questions.job(self._home, self._ops, id))
 
     async def ajob(self, id: str, /) -> Job[Any]:
         """Read one job: `job` for async code."""
-        return await self._arun(questions.job(self._app, self._ops, id))
+        return await self._arun(questions.job(self._home, self._ops, id))
 
     def look(self, ids: Sequence[str], /) -> tuple[Job[Any], ...]:
         """Read jobs by id, in order; one that is not known has the state `unknown`. A trip for each 20."""
-        return self._run(questions.look(self._app, self._ops, ids))
+        return self._run(questions.look(self._home, self._ops, ids))
 
     async def alook(self, ids: Sequence[str], /) -> tuple[Job[Any], ...]:
         """Read jobs by id: `look` for async code."""
-        return await self._arun(questions.look(self._app, self._ops, ids))
+        return await self._arun(questions.look(self._home, self._ops, ids))
 
     def why(self, id: str, /) -> Reason:
         """Say why a job is where it is, and what would make it go on.
@@ -76,11 +61,11 @@ class Inspector:
 
         Cost: three trips, so of three instants close to each other.
         """
-        return self._run(why(self._app, self._ops, id))
+        return self._run(why(self._home, self._ops, id))
 
     async def awhy(self, id: str, /) -> Reason:
         """Say why a job is where it is: `why` for async code."""
-        return await self._arun(why(self._app, self._ops, id))
+        return await self._arun(why(self._home, self._ops, id))
 
     def jobs(
         self,
@@ -124,7 +109,7 @@ class Inspector:
         Example: `app.inspect.jobs("dead", name="send_email", arg={"to": "ada@example.org"})`.
         """
         wanted = Filter(queue, name, error, tag, check_arg(arg), text)
-        return self._run(questions.jobs(self._app, self._ops, state, wanted, cursor, limit))
+        return self._run(questions.jobs(self._home, self._ops, state, wanted, cursor, limit))
 
     async def ajobs(
         self,
@@ -141,7 +126,7 @@ class Inspector:
     ) -> Page[Job[Any]]:
         """Read a page of jobs: `jobs` for async code."""
         wanted = Filter(queue, name, error, tag, check_arg(arg), text)
-        return await self._arun(questions.jobs(self._app, self._ops, state, wanted, cursor, limit))
+        return await self._arun(questions.jobs(self._home, self._ops, state, wanted, cursor, limit))
 
     def dead(self, *, cursor: str = "", limit: int = 100) -> Page[Job[Any]]:
         """Read a page of the dead, the last first: `jobs("dead")`."""
@@ -264,23 +249,3 @@ class Inspector:
     async def anow(self) -> datetime:
         """Ask for the server's time: `now` for async code."""
         return await self._arun(questions.now(self._ops))
-
-    @property
-    def _ops(self) -> Operations:
-        return self._app.operations  # asked anew: an app may be pointed elsewhere by a test
-
-    def _run(self, steps: Steps[T]) -> T:
-        try:
-            call = next(steps)
-            while True:
-                call = steps.send(self._app.run(call))
-        except StopIteration as end:
-            return cast(T, end.value)
-
-    async def _arun(self, steps: Steps[T]) -> T:
-        try:
-            call = next(steps)
-            while True:
-                call = steps.send(await self._app.arun(call))
-        except StopIteration as end:
-            return cast(T, end.value)

@@ -9,11 +9,12 @@ from rqlite_jobs.answers import Crew, QueueSurvey, Survey
 from rqlite_jobs.durations import instant
 from rqlite_jobs.errors import shown
 from rqlite_jobs.inspector.jobs import Home, job_of
-from rqlite_jobs.inspector.questions import Steps, not_found
+from rqlite_jobs.inspector.questions import not_found
 from rqlite_jobs.inspector.rows import PauseRow, WorkerRow
 from rqlite_jobs.job import Job
 from rqlite_jobs.operations import Operations
 from rqlite_jobs.snapshot import Snapshot
+from rqlite_jobs.steps import Steps
 
 _ERROR_MAX = 200
 _DEAD = {

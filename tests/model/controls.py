@@ -32,7 +32,8 @@ class Controls:
         return cast(T, self._stage.ask(lambda: call, lambda again: self._perform(), seen=seen))
 
     async def arun(self, call: Call[T]) -> T:
-        raise NotImplementedError
+        """The same, for a control that is asked from an event loop."""
+        return self.run(call)
 
     def on_jobs(self, verb: str, ids: list[str]) -> None:
         once = list(dict.fromkeys(ids))

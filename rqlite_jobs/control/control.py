@@ -1,34 +1,13 @@
 """The control of a namespace: what its operators do to jobs, queues, locks and workers."""
 
 from collections.abc import Iterable
-from typing import Protocol, TypeVar, cast
 
-from rqlite_jobs import steps
+from rqlite_jobs.control import verbs
 from rqlite_jobs.durations import Duration
-from rqlite_jobs.operations import Call, Operations
-from rqlite_jobs.steps import Steps
-
-T = TypeVar("T")
+from rqlite_jobs.steps import Stepper, Steps
 
 
-class Asked(Protocol):
-    """The app whose namespace is controlled."""
-
-    @property
-    def operations(self) -> Operations:
-        """The calls of its namespace."""
-        ...
-
-    def run(self, call: Call[T], /) -> T:
-        """Send a call."""
-        ...
-
-    async def arun(self, call: Call[T], /) -> T:
-        """Send a call."""
-        ...
-
-
-class Control:
+class Control(Stepper):
     """Acts on one namespace; `app.control` is one. Each has a twin with the prefix `a` for async code.
 
     Args:
@@ -43,9 +22,6 @@ class Control:
     Example: `app.control.retry(job.id for job in app.inspect.scheduled())`.
     """
 
-    def __init__(self, app: Asked) -> None:
-        self._app = app
-
     def cancel(self, ids: str | Iterable[str], /, *, by: str | None = None) -> dict[str, str]:
         """Keep jobs that wait from ever starting.
 
@@ -53,11 +29,11 @@ class Control:
             id -> `cancelled`; `gone`, it was cancelled before; `running done dead expired malformed unknown`, what it
             is instead; `unsound`, a key of its queue has a foreign type.
         """
-        return self._run(steps.each(ids, lambda some: self._ops.cancel(some, by)))
+        return self._run(verbs.each(ids, lambda some: self._ops.cancel(some, by)))
 
     async def acancel(self, ids: str | Iterable[str], /, *, by: str | None = None) -> dict[str, str]:
         """Keep jobs that wait from ever starting: `cancel` for async code."""
-        return await self._arun(steps.each(ids, lambda some: self._ops.cancel(some, by)))
+        return await self._arun(verbs.each(ids, lambda some: self._ops.cancel(some, by)))
 
     def delete(self, ids: str | Iterable[str], /, *, by: str | None = None) -> dict[str, str]:
         """Delete jobs with all that is known of them, wherever they are; running ones are left alone.
@@ -65,11 +41,11 @@ class Control:
         Returns:
             id -> `deleted`; `running cancelled expired unknown`, what it is instead; `unsound`, see `cancel`.
         """
-        return self._run(steps.each(ids, lambda some: self._ops.delete(some, by)))
+        return self._run(verbs.each(ids, lambda some: self._ops.delete(some, by)))
 
     async def adelete(self, ids: str | Iterable[str], /, *, by: str | None = None) -> dict[str, str]:
         """Delete jobs: `delete` for async code."""
-        return await self._arun(steps.each(ids, lambda some: self._ops.delete(some, by)))
+        return await self._arun(verbs.each(ids, lambda some: self._ops.delete(some, by)))
 
     def revive(self, ids: str | Iterable[str], /, *, by: str | None = None) -> dict[str, str]:
         """Bring dead jobs back: ready, with attempts beginning at 0 and without the end that `expires_in` set.
@@ -78,11 +54,11 @@ class Control:
             id -> `revived`; `duplicate`, another job holds its lock by now; `ready scheduled running done cancelled
             expired malformed unknown`, what it is instead; `unsound`, see `cancel`.
         """
-        return self._run(steps.each(ids, lambda some: steps.first(self._ops.revive(some, by))))
+        return self._run(verbs.each(ids, lambda some: verbs.first(self._ops.revive(some, by))))
 
     async def arevive(self, ids: str | Iterable[str], /, *, by: str | None = None) -> dict[str, str]:
         """Bring dead jobs back: `revive` for async code."""
-        return await self._arun(steps.each(ids, lambda some: steps.first(self._ops.revive(some, by))))
+        return await self._arun(verbs.each(ids, lambda some: verbs.first(self._ops.revive(some, by))))
 
     def retry(self, ids: str | Iterable[str], /, *, by: str | None = None) -> dict[str, str]:
         """Let jobs that wait for their next attempt go now; their attempts go on as they are.
@@ -91,11 +67,11 @@ class Control:
             id -> `retried`; `delayed`, it has not failed, and waits for the time it was given; `ready running done dead
             cancelled expired malformed unknown`, what it is instead; `unsound`, see `cancel`.
         """
-        return self._run(steps.each(ids, lambda some: self._ops.retry(some, by)))
+        return self._run(verbs.each(ids, lambda some: self._ops.retry(some, by)))
 
     async def aretry(self, ids: str | Iterable[str], /, *, by: str | None = None) -> dict[str, str]:
         """Let jobs that wait for their next attempt go now: `retry` for async code."""
-        return await self._arun(steps.each(ids, lambda some: self._ops.retry(some, by)))
+        return await self._arun(verbs.each(ids, lambda some: self._ops.retry(some, by)))
 
     def purge(self, queue: str, /, *, by: str | None = None) -> int:
         """Delete what waits in a queue when this is called, ready and scheduled, with its locks; running jobs go on.
@@ -108,11 +84,11 @@ class Control:
 
         Cost: one trip for each 1,000 jobs.
         """
-        return self._run(steps.purge(self._ops, queue, by))
+        return self._run(verbs.purge(self._ops, queue, by))
 
     async def apurge(self, queue: str, /, *, by: str | None = None) -> int:
         """Delete what waits in a queue: `purge` for async code."""
-        return await self._arun(steps.purge(self._ops, queue, by))
+        return await self._arun(verbs.purge(self._ops, queue, by))
 
     def pause(self, queue: str, /, *, for_: Duration | None = None, by: str | None = None) -> str:
         """Start no more jobs of a queue; it takes new ones, and those that run go on.
@@ -131,11 +107,11 @@ class Control:
 
         Example: `app.control.pause("mail", for_="10m")`.
         """
-        return self._run(steps.pause(self._ops, queue, steps.pause_ms(for_), by))
+        return self._run(verbs.pause(self._ops, queue, verbs.pause_ms(for_), by))
 
     async def apause(self, queue: str, /, *, for_: Duration | None = None, by: str | None = None) -> str:
         """Start no more jobs of a queue: `pause` for async code."""
-        return await self._arun(steps.pause(self._ops, queue, steps.pause_ms(for_), by))
+        return await self._arun(verbs.pause(self._ops, queue, verbs.pause_ms(for_), by))
 
     def resume(self, queue: str, /, *, by: str | None = None) -> str:
         """Start jobs of a queue again.
@@ -146,11 +122,11 @@ class Control:
         Raises:
             QueueNotFound: no job was ever put into this queue.
         """
-        return self._run(steps.pause(self._ops, queue, None, by))
+        return self._run(verbs.pause(self._ops, queue, None, by))
 
     async def aresume(self, queue: str, /, *, by: str | None = None) -> str:
         """Start jobs of a queue again: `resume` for async code."""
-        return await self._arun(steps.pause(self._ops, queue, None, by))
+        return await self._arun(verbs.pause(self._ops, queue, None, by))
 
     def release(
         self, lock_keys: str | Iterable[str], /, *, force: bool = False, by: str | None = None
@@ -178,31 +154,11 @@ class Control:
         Returns:
             How many went back.
         """
-        return self._run(steps.recover(self._ops, by))
+        return self._run(verbs.recover(self._ops, by))
 
     async def arecover(self, *, by: str | None = None) -> int:
         """Give the jobs of dead workers back: `recover` for async code."""
-        return await self._arun(steps.recover(self._ops, by))
+        return await self._arun(verbs.recover(self._ops, by))
 
     def _release(self, lock_keys: str | Iterable[str], force: bool, by: str | None) -> Steps[dict[str, str]]:
-        return steps.each(lock_keys, lambda some: steps.first(self._ops.release(some, force, by)))
-
-    @property
-    def _ops(self) -> Operations:
-        return self._app.operations  # asked anew: an app may be pointed elsewhere by a test
-
-    def _run(self, steps: Steps[T]) -> T:
-        try:
-            call = next(steps)
-            while True:
-                call = steps.send(self._app.run(call))
-        except StopIteration as end:
-            return cast(T, end.value)
-
-    async def _arun(self, steps: Steps[T]) -> T:
-        try:
-            call = next(steps)
-            while True:
-                call = steps.send(await self._app.arun(call))
-        except StopIteration as end:
-            return cast(T, end.value)
+        return verbs.each(lock_keys, lambda some: verbs.first(self._ops.release(some, force, by)))
