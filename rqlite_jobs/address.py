@@ -84,7 +84,7 @@ class Address:
         if fault:
             raise BadUrl(
                 f"the server's {scheme}:// address cannot be read ({fault}).",
-                hint="Its form is redis://[user:password@]host[:port][/db] or unix://[user:password@]/path[?db=n]; "
+                hint="Its form is redis://host[:port][/db] or unix:///path[?db=n], with user:password@ behind the //; "
                 "write special characters of a password as %xx.",
             )
         return _of(scheme, {name: value for name, value in given.items() if name in _TAKEN})

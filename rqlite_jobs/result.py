@@ -120,7 +120,9 @@ def value_of(home: Home, job: Job[Any], ending: Ending) -> Any:
         how = _HOW.get(ending.word, f"was {ending.word}")
         raise JobCancelled(f"{what} will not return anything: it {how}.", job_id=job.id, word=ending.word)
     if job.outcome is not None:
-        hint = "Keep its results longer: declare the job with result_ttl=."
+        hint = (
+            "It was deleted, or is no more among the last that were done: result_ttl= keeps results longer."
+        )
         raise ResultExpired(f"{what} was enqueued, and nothing of it is left.", hint=hint, job_id=job.id)
     raise JobNotFound(f"no {what} is known.", job_id=job.id)
 

@@ -77,10 +77,13 @@ def ls(chosen: Chosen) -> None:
 @chosen
 def pause(chosen: Chosen, names: tuple[str, ...], for_: str | None) -> None:
     """Pause queues."""
+    length = duration(for_)
+    length_ms = None if length is None else to_ms(length, what="--for")
+    if length_ms == 0:
+        raise click.UsageError("a pause --for 0 is none: leave --for out, and it lasts until resumed.")
     target = resolve(chosen)
-    names, length = _known(target, names), duration(for_)
-    words = {name: target.app.control.pause(name, for_=length) for name in names}
-    _tell(target, chosen, words, ", until resumed" if length is None else f" for {to_text(to_ms(length))}")
+    words = {name: target.app.control.pause(name, for_=length) for name in _known(target, names)}
+    _tell(target, chosen, words, ", until resumed" if length_ms is None else f" for {to_text(length_ms)}")
 
 
 @command.command(help="Start jobs of paused queues again." + example("rqj queues resume mail"))

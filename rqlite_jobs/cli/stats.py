@@ -13,6 +13,7 @@ from rqlite_jobs.cli.text import say, say_json
 from rqlite_jobs.cli.times import age
 from rqlite_jobs.counters import COUNTERS
 from rqlite_jobs.inspector import HistoryRow, Page, to_json
+from rqlite_jobs.inspector.questions import HISTORY_MAX
 
 _NOW = ("ready", "scheduled", "running", "parked", "dead", "locks", "workers")
 _TOTAL = (
@@ -44,6 +45,10 @@ def command(chosen: Chosen, history: str | None, last: int | None) -> None:
     """Show all numbers of a namespace."""
     if history is None and last is not None:
         raise click.UsageError("--last says how far back --history goes: --history minute, or --history day.")
+    if history is not None and (last or 1) > HISTORY_MAX[history]:
+        raise click.UsageError(
+            f"--last {last} is too far back: at most {HISTORY_MAX[history]:,} by {history}."
+        )
     target = resolve(chosen)
     if history is None:
         _numbers(target, chosen)

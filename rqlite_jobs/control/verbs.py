@@ -35,7 +35,7 @@ def purge(ops: Operations, queue: str, by: str | None) -> Steps[int]:
     """
     survey: Survey = yield ops.survey()
     known = {one.name: one.ready + one.scheduled for one in survey.queues}
-    if queue not in known:
+    if queue not in tuple(known):  # not of the dict: a list is no key of one
         raise _no_queue(queue, known)
     # Not until it is empty: a producer that is faster than we are would keep us here.
     left, purged = known[queue], 0

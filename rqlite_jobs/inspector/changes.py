@@ -81,6 +81,8 @@ def changelog(
     check_limit(limit)
     if act is not None and act not in ACTS:
         raise BadOption(f"the changelog tells of no {shown(act)}.", hint=nearest(act, ACTS), option="act")
+    if id == "":  # to the script that is no filter
+        raise BadOption("id='' is no id.", hint="Leave it out to see all lines.", option="id")
     if cursor and not _CURSOR.fullmatch(cursor):
         raise bad_cursor(cursor)
     filtered = act is not None or id is not None

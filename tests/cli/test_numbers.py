@@ -72,7 +72,9 @@ def test_what_cannot_be_paused(shop: Shop) -> None:
     assert "Did you mean 'sales'?" in result.stderr
     assert shop.json("stats")["paused"] == {}
     for for_ in ("0", "soon", "-1"):
-        assert shop.rqj("queues", "pause", "sales", "--for", for_).exit_code == 2
+        result = shop.rqj("queues", "pause", "sales", "--for", for_)
+        assert (result.exit_code, "--for" in result.stderr, "for_" in result.stderr) == (2, True, False)
+    assert shop.json("stats")["paused"] == {}
 
 
 def test_release_of_a_lock(shop: Shop) -> None:
@@ -220,7 +222,9 @@ def test_history(shop: Shop) -> None:
     ],
 )
 def test_a_history_that_is_none(shop: Shop, words: tuple[str, ...]) -> None:
-    assert shop.rqj("stats", *words).exit_code == 2
+    result = shop.rqj("stats", *words)
+    assert result.exit_code == 2
+    assert f"{words[-2]}" in result.stderr
 
 
 def test_stats_add_up(shop: Shop) -> None:

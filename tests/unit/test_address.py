@@ -194,3 +194,10 @@ def test_a_fake_without_its_package_says_what_to_type() -> None:
     assert said == (
         "fake:// needs the package fakeredis, which is not installed.\nRun: pip install 'rqlite-jobs[testing]'\n"
     )
+
+
+def test_the_form_of_an_address_is_told_unmasked() -> None:
+    with pytest.raises(BadUrl) as caught:
+        Address.parse("redis://:p@ss:w@rd@h:x/0")
+    assert "***" not in masked(caught.value.hint)
+    assert "p@ss" not in str(caught.value)

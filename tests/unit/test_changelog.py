@@ -141,6 +141,8 @@ def test_a_filter_looks_at_ten_thousand_lines(real_app: App) -> None:
 
 
 def test_what_is_refused(app: App) -> None:
+    with pytest.raises(BadOption, match="id='' is no id"):
+        app.inspect.changelog(id="")
     with pytest.raises(BadOption, match="the changelog tells of no 'cancle'") as caught:
         app.inspect.changelog(act="cancle")
     assert caught.value.hint == "Did you mean 'cancel'?"

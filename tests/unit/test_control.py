@@ -87,6 +87,10 @@ def test_purge(app: App, way: int) -> None:
     assert act(app, "purge", way)("mail") == 0
     with pytest.raises(QueueNotFound, match="no job was ever put into a queue 'mial'"):
         act(app, "purge", way)("mial")
+    with pytest.raises(QueueNotFound, match="Did you mean 'mail'"):
+        act(app, "purge", way)(["mail"])
+    with pytest.raises(BadOption, match="no ids"):
+        act(app, "release", way)(None)
 
 
 @both_ways

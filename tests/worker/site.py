@@ -57,11 +57,11 @@ def until(met: Callable[[], T], what: str, deadline_s: float = DEADLINE_S) -> T:
 
 
 def calm(within: Callable[[], bool]) -> bool:
-    """Is it within its bounds in one of five rounds?
+    """Is it within its bounds in one of three rounds?
 
     What is asked is how long the product takes; what else the machine does at the moment only adds to it.
     """
-    return any(within() for _ in range(5))
+    return any(within() for _ in range(3))
 
 
 class Process:
