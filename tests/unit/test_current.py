@@ -13,8 +13,20 @@ from rqlite_jobs.current import CurrentJob
 from rqlite_jobs.errors import RqjError
 from rqlite_jobs.progress import TEXT_MAX, checked
 from rqlite_jobs.testing import FrozenClock, adrain, drain, isolated
+from tests.servers import FakeServer
 
 NOON = datetime(1970, 1, 1, 0, 16, 40, tzinfo=UTC)
+
+
+@pytest.fixture
+def clock() -> FrozenClock:
+    return FrozenClock(1000)
+
+
+@pytest.fixture
+def app(clock: FrozenClock) -> App:
+    pytest.importorskip("fakeredis", reason="fakeredis is not installed")
+    return App("test", url=FakeServer().url, clock=clock)
 
 
 def test_outside_a_job_there_is_none(app: App) -> None:

@@ -39,6 +39,17 @@ class Hue(enum.Enum):
 
 
 @pytest.fixture
+def clock() -> FrozenClock:
+    return FrozenClock(1000)
+
+
+@pytest.fixture
+def app(clock: FrozenClock) -> App:
+    pytest.importorskip("fakeredis", reason="fakeredis is not installed")
+    return App("test", url=FakeServer().url, clock=clock)
+
+
+@pytest.fixture
 def echo(app: App) -> Any:
     @app.job
     def echo(x: Any) -> Any:

@@ -22,6 +22,18 @@ from rqlite_jobs.errors import (
     WrongArguments,
 )
 from rqlite_jobs.testing import FrozenClock, adrain, assert_enqueued, assert_not_enqueued, drain, isolated
+from tests.servers import FakeServer
+
+
+@pytest.fixture
+def clock() -> FrozenClock:
+    return FrozenClock(1000)
+
+
+@pytest.fixture
+def app(clock: FrozenClock) -> App:
+    pytest.importorskip("fakeredis", reason="fakeredis is not installed")
+    return App("test", url=FakeServer().url, clock=clock)
 
 
 class TestFrozenClock:
